@@ -1,0 +1,200 @@
+// Python's view of the core: conversions only.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unordered_map.h>
+
+#include "capture/bridge/core_api.h"
+#include "core/clock.h"
+#include "core/helper.h"
+#include "core/recorder.h"
+#include "python/code_deaths.h"
+
+#ifdef Py_GIL_DISABLED
+#error "pellucid does not support free-threaded builds of CPython"
+#endif
+
+namespace nb = nanobind;
+using namespace pellucid;
+
+namespace {
+
+Helper* helper = nullptr;
+PyObject* on_new_modules = nullptr;
+PyObject* on_sigterm = nullptr;
+
+// Callbacks may end the session that they belong to, so each is kept alive while it runs.
+double name_new_modules() {
+  nb::gil_scoped_acquire gil;
+  nb::object callback = nb::borrow(on_new_modules);
+  if (!callback) return 0;
+  PyObject* answer = PyObject_CallNoArgs(callback.ptr());
+  double pause = answer && PyFloat_Check(answer) ? PyFloat_AS_DOUBLE(answer) : 0;
+  Py_XDECREF(answer);
+  PyErr_Clear();
+  return pause;
+}
+
+void save_and_die() {
+  die_of_sigterm_after(10);
+  nb::gil_scoped_acquire gil;
+  nb::object callback = nb::borrow(on_sigterm);
+  if (callback) Py_XDECREF(PyObject_CallFunction(callback.ptr(), "s", "SIGTERM"));
+  PyErr_Clear();
+  die_of_sigterm();
+}
+
+double work(Helper::Call call) {
+  if (call == Helper::new_modules) return name_new_modules();
+  save_and_die();
+  return 0;
+}
+
+void wake_for_new_modules() {
+  if (helper) helper->call(Helper::new_modules);
+}
+
+void keep(PyObject*& slot, nb::object value) {
+  PyObject* old = slot;
+  slot = value.is_none() ? nullptr : value.release().ptr();
+  Py_XDECREF(old);
+}
+
+void start(std::string own_folder, Recorder::ThreadNames threads, nb::object new_modules) {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    throw nb::value_error("a sub-interpreter cannot be recorded");
+  }
+  if (Recorder::instance().recording()) throw nb::value_error("already recording");
+  keep(on_new_modules, std::move(new_modules));
+  helper = new Helper(work);
+  helper->start();
+  pellucid_watch_code_deaths([](PyCodeObject* code) { Recorder::instance().code_died(code); });
+  Recorder::instance().start(std::move(own_folder), std::move(threads), wake_for_new_modules);
+}
+
+template <class T, class Get>
+nb::bytes column(const std::vector<Node>& nodes, Get get) {
+  std::vector<T> values(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) values[i] = get(nodes[i]);
+  return nb::bytes(values.data(), values.size() * sizeof(T));
+}
+
+// Count, sum, min, max, m2; sums in ns, m2 in ns squared.
+nb::tuple stat_columns(const Recording& recording, Stat Node::* stat) {
+  const auto& nodes = recording.nodes;
+  double scale = recording.ns_per_tick;
+  return nb::make_tuple(
+      column<uint64_t>(nodes, [&](const Node& n) { return (n.*stat).count; }),
+      column<uint64_t>(nodes, [&](const Node& n) { return uint64_t((n.*stat).sum * scale + 0.5); }),
+      column<uint64_t>(nodes,
+                       [&](const Node& n) {
+                         const Stat& s = n.*stat;
+                         return s.count ? uint64_t(double(s.min) * scale + 0.5) : 0;
+                       }),
+      column<uint64_t>(nodes, [&](const Node& n) { return uint64_t((n.*stat).max * scale + 0.5); }),
+      column<double>(nodes, [&](const Node& n) { return (n.*stat).m2 * scale * scale; }));
+}
+
+nb::object text(const std::string& utf8) {
+  return nb::steal(PyUnicode_DecodeUTF8(utf8.data(), Py_ssize_t(utf8.size()), "surrogatepass"));
+}
+
+// Names from C++ may be anything; what is no UTF-8 shows as escapes.
+nb::object safe_text(const std::string& bytes) {
+  PyObject* result = PyUnicode_DecodeUTF8(bytes.data(), Py_ssize_t(bytes.size()), "surrogatepass");
+  if (!result) {
+    PyErr_Clear();
+    result = PyUnicode_DecodeUTF8(bytes.data(), Py_ssize_t(bytes.size()), "backslashreplace");
+  }
+  return nb::steal(result);
+}
+
+nb::dict as_dict(const Recording& recording) {
+  nb::list frames;
+  for (const FrameRecord& f : recording.frames) {
+    frames.append(nb::make_tuple(kind_name(f.kind), safe_text(f.name), text(f.file), f.line,
+                                 f.first_line));
+  }
+  nb::list steps;
+  for (const RecordedStep& s : recording.steps) {
+    steps.append(nb::make_tuple(s.frame, s.start, s.duration));
+  }
+  nb::dict losses;
+  for (const auto& [kind, count] : recording.losses) losses[kind.c_str()] = count;
+  nb::dict result;
+  result["start_ns"] = recording.start_unix_ns;
+  result["wall_ns"] = recording.wall_ns;
+  result["threads"] = recording.threads;
+  result["frames"] = frames;
+  result["parent"] = column<uint32_t>(recording.nodes, [](const Node& n) { return n.parent; });
+  result["frame"] = column<uint32_t>(recording.nodes, [](const Node& n) { return n.frame; });
+  result["origin"] = column<uint32_t>(recording.nodes, [](const Node& n) { return n.origin.node; });
+  result["duration"] = stat_columns(recording, &Node::duration);
+  result["time"] = stat_columns(recording, &Node::time);
+  result["steps"] = steps;
+  result["losses"] = losses;
+  return result;
+}
+
+nb::dict stop() {
+  if (!Recorder::instance().recording()) throw nb::value_error("not recording");
+  pellucid_unwatch_code_deaths();
+  Helper* ended = helper;
+  helper = nullptr;
+  {
+    nb::gil_scoped_release no_gil;
+    if (ended->stop()) delete ended;
+  }
+  Recording recording = Recorder::instance().stop();
+  keep(on_new_modules, nb::none());
+  return as_dict(recording);
+}
+
+uintptr_t begin_region(nb::bytes name) {
+  pellucid_event event{PELLUCID_REGION, name.c_str(), -1, 0, 0};
+  return reinterpret_cast<uintptr_t>(Recorder::begin(event));
+}
+
+Scope* scope_of(uintptr_t handle) { return reinterpret_cast<Scope*>(handle); }
+
+const pellucid_api api = {PELLUCID_API_VERSION,
+                          [](const pellucid_event* event) { return Recorder::begin(*event); },
+                          [](pellucid_scope* scope) { Recorder::end(scope); }};
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  nb::set_leak_warnings(false);
+  Clock::instance();
+  m.def("start", &start, nb::arg("own_folder"), nb::arg("threads"), nb::arg("new_modules").none());
+  m.def("stop", &stop);
+  m.def("recording", [] { return Recorder::instance().recording(); });
+  m.def("begin_region", &begin_region);
+  m.def("end_region", [](uintptr_t handle) { Recorder::end(scope_of(handle)); });
+  m.def("end_step", [](uintptr_t handle) { Recorder::instance().end_step(scope_of(handle)); });
+  m.def("name_thread", [](const std::string& name) { Recorder::instance().name_thread(name); });
+  m.def("take_new_modules", [] {
+    nb::list result;
+    for (const NewModule& module : Recorder::instance().take_new_modules()) {
+      result.append(nb::make_tuple(module.frame, module.object, module.type));
+    }
+    return result;
+  });
+  m.def("module_died", [](uintptr_t object) { Recorder::instance().module_died(object); });
+  m.def("watch_sigterm", [](nb::object callback) {
+    keep(on_sigterm, std::move(callback));
+    return helper && watch_sigterm(helper);
+  });
+  m.def("unwatch_sigterm", [] {
+    unwatch_sigterm();
+    keep(on_sigterm, nb::none());
+  });
+  m.def("api", [] { return reinterpret_cast<uintptr_t>(&api); });
+  m.def("open_scopes", [] { return Recorder::instance().open_scopes(); });
+  m.def("set_clock", [](nb::object ns) {
+    if (ns.is_none()) {
+      Clock::instance().real();
+    } else {
+      Clock::instance().fake(nb::cast<uint64_t>(ns));
+    }
+  }, nb::arg("ns").none());
+}

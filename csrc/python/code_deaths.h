@@ -1,0 +1,16 @@
+// Tells when a code object is about to go, so that its address is not taken for the next one's.
+#pragma once
+
+#include <Python.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Under the GIL. `died` is called under the GIL, for every code object of the interpreter.
+int pellucid_watch_code_deaths(void (*died)(PyCodeObject*));
+void pellucid_unwatch_code_deaths(void);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,6 @@
+"""``python -m pellucid``."""
+
+from pellucid.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+// Leads torch's RecordFunction events to the core. Compiled at first use against the installed torch,
+// without Python's headers; the core is reached through its C function table.
+#include <ATen/record_function.h>
+
+#include <atomic>
+#include <memory>
+
+#include "core_api.h"
+
+namespace {
+
+const pellucid_api* core = nullptr;
+at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
+
+struct Context final : at::ObserverContext {
+  explicit Context(pellucid_scope* scope) : scope(scope) {}
+  pellucid_scope* scope;
+};
+
+pellucid_kind kind_of(at::RecordScope scope) {
+  switch (scope) {
+    case at::RecordScope::BACKWARD_FUNCTION:
+      return PELLUCID_BACKWARD;
+    case at::RecordScope::USER_SCOPE:
+      return PELLUCID_REGION;
+    default:
+      return PELLUCID_OPERATOR;
+  }
+}
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn) {
+  pellucid_event event{kind_of(fn.scope()), fn.name(), fn.seqNr(), fn.threadId(),
+                       fn.forwardThreadId()};
+  pellucid_scope* scope = core->begin(&event);
+  return scope ? std::make_unique<Context>(scope) : nullptr;
+}
+
+void on_end(const at::RecordFunction&, at::ObserverContext* context) {
+  if (context) core->end(static_cast<Context*>(context)->scope);
+}
+
+}  // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+EXPORT const char* pellucid_bridge_key() { return PELLUCID_BRIDGE_KEY; }
+
+EXPORT int pellucid_bridge_attach(const pellucid_api* api) {
+  if (api->version != PELLUCID_API_VERSION) return -1;
+  core = api;
+  if (handle != at::INVALID_CALLBACK_HANDLE) return 0;
+  handle = at::addGlobalCallback(
+      at::RecordFunctionCallback(on_start, on_end)
+          .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+                   at::RecordScope::TORCHSCRIPT_FUNCTION, at::RecordScope::USER_SCOPE}));
+  return 0;
+}
+
+EXPORT void pellucid_bridge_detach() {
+  if (handle == at::INVALID_CALLBACK_HANDLE) return;
+  at::removeCallback(handle);
+  handle = at::INVALID_CALLBACK_HANDLE;
+}

@@ -1,0 +1,182 @@
+"""Building a profile: what live capture and importers fill."""
+
+import hashlib
+from array import array
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from pellucid.model.columns import StatColumns
+from pellucid.model.frame import Frame, FrameKind
+from pellucid.model.profile import Profile
+from pellucid.model.records import METRICS, Edge, EdgeKind, Loss, Metric, Run, Source, Step
+from pellucid.model.stat import Stat
+
+__all__ = ["ProfileBuilder"]
+
+
+class ProfileBuilder:
+    """Collects frames, nodes and numbers, then gives the :class:`Profile`.
+
+    Ids are dense: frames and nodes count from 0, runs from 1. ``ValueError`` for what cannot be:
+    an unknown parent, a number that is not finite, a metric that was never declared.
+    """
+
+    def __init__(self) -> None:
+        self.meta: dict[str, str] = {}
+        self._frames: dict[Frame, int] = {}
+        self._parents = array("q")
+        self._frame_ids = array("q")
+        self._children: dict[int, int] = {}
+        self._metrics: dict[str, Metric] = {}
+        self._columns: dict[tuple[str, int], StatColumns] = {}
+        self._runs: list[Run] = []
+        self._edges: dict[Edge, None] = {}
+        self._steps: list[Step] = []
+        self._losses: dict[tuple[int, str, str], int] = {}
+        self._sources: dict[str, Source] = {}
+
+    def frame(
+        self,
+        kind: FrameKind | str,
+        name: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        first_line: int | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> int:
+        """The id of the frame with this content, made when it is first asked for."""
+        frame = Frame.of(kind, name, file=file, line=line, first_line=first_line, attrs=attrs)
+        return self._frames.setdefault(frame, len(self._frames))
+
+    def node(self, parent: int | None, frame: int) -> int:
+        """A new node below ``parent`` (None: a root), even if it has a sibling of that frame."""
+        above = self._check_place(parent, frame)
+        id = len(self._parents)
+        self._parents.append(above)
+        self._frame_ids.append(frame)
+        self._children.setdefault(_child_key(above, frame), id)
+        return id
+
+    def child(self, parent: int | None, frame: int) -> int:
+        """The first node of that frame below ``parent``, made when there is none."""
+        above = self._check_place(parent, frame)
+        found = self._children.get(_child_key(above, frame))
+        return self.node(parent, frame) if found is None else found
+
+    def metric(self, name: str, unit: str, help: str) -> None:
+        """Declare a metric of one's own; the contract's need no declaration."""
+        self._metrics[name] = Metric(name, unit, help)
+
+    def stat(self, node: int, metric: str, stat: Stat, run: int = 1) -> None:
+        """Give a node a metric's aggregate; a second one is merged into the first."""
+        self._check_node(node)
+        _check_stat(stat)
+        columns = self._columns.get((metric, run))
+        if columns is None:
+            columns = self._add_column(metric, run)
+        columns.add(node, stat)
+
+    def edge(self, kind: EdgeKind | str, src: int, dst: int) -> None:
+        """Link two nodes: ``src`` is ``backward_of`` / ``launched_by`` / … ``dst``."""
+        self._check_node(src)
+        self._check_node(dst)
+        self._edges[Edge(EdgeKind(kind), src, dst)] = None
+
+    def run(
+        self,
+        *,
+        rank: int | None = None,
+        world: int | None = None,
+        host: str = "",
+        pid: int = 0,
+        start_ns: int = 0,
+        wall_ns: int = 0,
+        threads: int = 0,
+        complete: bool = True,
+        ended: str = "",
+    ) -> int:
+        """Add a run and give its id, the first being 1."""
+        id = len(self._runs) + 1
+        self._runs.append(
+            Run(id, rank, world, host, pid, start_ns, wall_ns, threads, complete, ended)
+        )
+        return id
+
+    def step(self, run: int, idx: int, name: str, start_ns: int, duration_ns: int) -> None:
+        """Add one step of a run."""
+        self._steps.append(Step(run, idx, name, start_ns, duration_ns))
+
+    def loss(self, kind: str, count: int, detail: str, run: int = 1) -> None:
+        """Count something that was not seen; the same kind and detail add up."""
+        key = (run, kind, detail)
+        self._losses[key] = self._losses.get(key, 0) + count
+
+    def source(self, path: str, text: str) -> None:
+        """Keep the text of a source file."""
+        self._sources[path] = Source(path, source_hash(text), text)
+
+    def finish(self) -> Profile:
+        """The profile of all that was given; the builder must not be used afterwards."""
+        self._check_runs()
+        return Profile(
+            frames=list(self._frames),
+            parents=self._parents,
+            frame_ids=self._frame_ids,
+            metrics=self._metrics,
+            columns=self._columns,
+            runs=self._runs,
+            edges=list(self._edges),
+            steps=self._steps,
+            losses=[Loss(run, kind, n, what) for (run, kind, what), n in self._losses.items()],
+            sources=self._sources,
+            meta=self.meta,
+        )
+
+    def _add_column(self, metric: str, run: int) -> StatColumns:
+        if metric not in self._metrics:
+            if metric not in METRICS:
+                raise ValueError(f"metric {metric!r} is not declared: call metric() first")
+            self._metrics[metric] = METRICS[metric]
+        return self._columns.setdefault((metric, run), StatColumns())
+
+    def _check_place(self, parent: int | None, frame: int) -> int:
+        if not 0 <= frame < len(self._frames):
+            raise ValueError(f"no frame {frame}: make it with frame() first")
+        if parent is None:
+            return -1
+        self._check_node(parent)
+        return parent
+
+    def _check_node(self, node: int) -> None:
+        if not 0 <= node < len(self._parents):
+            raise ValueError(f"no node {node}: make it with node() or child() first")
+
+    def _check_runs(self) -> None:
+        used = {run for _, run in self._columns}
+        used.update(step.run for step in self._steps)
+        used.update(run for run, _, _ in self._losses)
+        unknown = used - {run.id for run in self._runs}
+        if unknown:
+            raise ValueError(f"no run {min(unknown)}: add it with run() before finish()")
+
+
+def source_hash(text: str) -> str:
+    """SHA-256 of the text in UTF-8, lone surrogates passed through."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _child_key(parent: int, frame: int) -> int:
+    return (parent + 1) << 32 | frame
+
+
+def _check_stat(stat: Stat) -> None:
+    values = (stat.sum, stat.min, stat.max, stat.m2)
+    if stat.count < 0 or stat.count >= 2**63:
+        raise ValueError(f"a count of {stat.count} is out of range")
+    known = [value for value in values if value is not None]
+    if len(known) not in (0, len(values)):
+        raise ValueError("a stat has all of sum, min, max and m2, or none of them")
+    if not all(map(isfinite, known)):
+        raise ValueError(f"the numbers of a stat must be finite: {stat}")

@@ -1,0 +1,241 @@
+"""From the rows of a file to a profile, every value checked."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from array import array
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+from pellucid.model.builder import source_hash
+from pellucid.model.columns import StatColumns
+from pellucid.model.frame import Frame, FrameKind, canonical_json
+from pellucid.model.profile import Profile
+from pellucid.model.records import Edge, EdgeKind, Loss, Metric, Run, Source, Step
+from pellucid.model.text import unescape
+
+__all__ = ["Damaged", "decode_profile"]
+
+MAX_ATTRS_DEPTH = 16
+
+
+class Damaged(Exception):
+    """What is wrong inside the file; the reader adds which file and what to do."""
+
+
+def decode_profile(connection: sqlite3.Connection) -> Profile:
+    """Read all tables; raises :class:`Damaged` for the first value that cannot be."""
+    meta = {
+        _text(key, "meta.key"): _text(value, "meta.value")
+        for key, value in connection.execute("SELECT key, value FROM meta")
+    }
+    runs = [_run(at, row) for at, row in _rows(connection, "run", first=1)]
+    frames = [_frame(at, row) for at, row in _rows(connection, "frame")]
+    parents, frame_ids = _nodes(connection, len(frames))
+    metrics = [_metric(at, row) for at, row in _rows(connection, "metric")]
+    if len({metric.name for metric in metrics}) < len(metrics):
+        raise Damaged("two metrics have the same name")
+    return Profile(
+        meta=meta,
+        runs=runs,
+        frames=frames,
+        parents=parents,
+        frame_ids=frame_ids,
+        metrics={metric.name: metric for metric in metrics},
+        columns=_stats(connection, len(parents), [metric.name for metric in metrics], len(runs)),
+        edges=_edges(connection, len(parents)),
+        steps=_steps(connection, len(runs)),
+        losses=_losses(connection, len(runs)),
+        sources=_sources(connection),
+    )
+
+
+def _rows(
+    connection: sqlite3.Connection, table: str, first: int = 0
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The rows of a table whose ids count up from ``first``: how to name each, and its values."""
+    rows = connection.execute(f"SELECT * FROM {table} ORDER BY id")
+    for expected, (id, *values) in enumerate(rows, first):
+        if id != expected:
+            raise Damaged(f"{table} {expected} is missing")
+        yield f"{table} {id}", tuple(values)
+
+
+def _run(at: str, row: tuple[Any, ...]) -> Run:
+    rank, world, host, pid, start, wall, threads, complete, ended = row
+    return Run(
+        int(at.split()[1]),
+        None if rank is None else _int(rank, at, 0),
+        None if world is None else _int(world, at, 0),
+        _text(host, at),
+        _int(pid, at, 0),
+        _int(start, at, 0),
+        _int(wall, at, 0),
+        _int(threads, at, 0),
+        bool(_int(complete, at, 0, 2)),
+        _text(ended, at),
+    )
+
+
+def _frame(at: str, row: tuple[Any, ...]) -> Frame:
+    kind, name, file, line, first_line, attrs = row
+    try:
+        known = FrameKind(kind)
+    except ValueError:
+        raise Damaged(f"{at} is of kind {kind!r}, which this version does not know") from None
+    return Frame(
+        known,
+        _text(name, at),
+        None if file is None else _text(file, at),
+        None if line is None else _int(line, at),
+        None if first_line is None else _int(first_line, at),
+        "{}" if attrs is None else _attrs(attrs, at),
+    )
+
+
+def _attrs(text: Any, at: str) -> str:
+    try:
+        decoded = json.loads(text, parse_constant=_refuse_constant)
+    except (TypeError, ValueError, RecursionError):
+        raise Damaged(f"{at}: its attrs are not valid JSON") from None
+    if not isinstance(decoded, dict) or _deeper_than(decoded, MAX_ATTRS_DEPTH):
+        raise Damaged(f"{at}: its attrs are no JSON object of at most {MAX_ATTRS_DEPTH} levels")
+    try:
+        return canonical_json(decoded)
+    except ValueError:  # 1e999 is valid JSON and infinite
+        raise Damaged(f"{at}: its attrs hold a number that is not finite") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _deeper_than(value: Any, levels: int) -> bool:
+    current = [value]
+    for _ in range(levels):
+        current = [
+            child
+            for item in current
+            if isinstance(item, (dict, list))
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not current:
+            return False
+    return any(isinstance(item, (dict, list)) for item in current)
+
+
+def _nodes(connection: sqlite3.Connection, frames: int) -> tuple[array[int], array[int]]:
+    parents, frame_ids = array("q"), array("q")
+    rows = connection.execute("SELECT id, parent, frame FROM node ORDER BY id")
+    for expected, (id, parent, frame) in enumerate(rows):
+        if id != expected:
+            raise Damaged(f"node {expected} is missing")
+        if parent is None:
+            parent = -1
+        elif type(parent) is not int or not 0 <= parent < id:
+            raise Damaged(f"node {id} has parent {parent!r}, which does not come before it")
+        if type(frame) is not int or not 0 <= frame < frames:
+            raise Damaged(f"node {id} has frame {frame!r}, which does not exist")
+        parents.append(parent)
+        frame_ids.append(frame)
+    return parents, frame_ids
+
+
+def _metric(at: str, row: tuple[Any, ...]) -> Metric:
+    name, unit, help = row
+    return Metric(_text(name, at), _text(unit, at), _text(help, at))
+
+
+def _stats(
+    connection: sqlite3.Connection, nodes: int, metrics: list[str], runs: int
+) -> dict[tuple[str, int], StatColumns]:
+    found: dict[tuple[int, int], StatColumns] = {}
+    previous = (-1, -1, -1)
+    rows = connection.execute("SELECT * FROM stat ORDER BY node, metric, run")
+    for node, metric, run, count, total, low, high, m2 in rows:
+        at = f"stat of node {node!r}, metric {metric!r}, run {run!r}"
+        key = (
+            _int(node, at, 0, nodes),
+            _int(metric, at, 0, len(metrics)),
+            _int(run, at, 1, runs + 1),
+        )
+        if key <= previous:
+            raise Damaged(f"{at} is there twice")
+        previous = key
+        _check_numbers(at, total, low, high, m2)
+        columns = found.setdefault((metric, run), StatColumns())
+        columns.append(node, _int(count, at, 0), total, low, high, m2)
+    return {(metrics[metric], run): columns for (metric, run), columns in found.items()}
+
+
+def _check_numbers(at: str, total: Any, low: Any, high: Any, m2: Any) -> None:
+    values = (total, low, high, m2)
+    if values == (None, None, None, None):
+        return
+    for value in values:
+        if type(value) not in (int, float) or not isfinite(value):
+            raise Damaged(f"{at}: {value!r} is no number")
+    if m2 < 0 or low > high:
+        raise Damaged(f"{at}: its numbers contradict each other")
+
+
+def _edges(connection: sqlite3.Connection, nodes: int) -> list[Edge]:
+    edges = []
+    for kind, src, dst in connection.execute("SELECT kind, src, dst FROM edge"):
+        at = f"edge from {src!r} to {dst!r}"
+        try:
+            known = EdgeKind(kind)
+        except ValueError:
+            raise Damaged(f"{at} is of kind {kind!r}, which this version does not know") from None
+        edges.append(Edge(known, _int(src, at, 0, nodes), _int(dst, at, 0, nodes)))
+    return edges
+
+
+def _steps(connection: sqlite3.Connection, runs: int) -> list[Step]:
+    steps = []
+    for run, idx, name, start, duration in connection.execute("SELECT * FROM step"):
+        at = f"step {idx!r}"
+        steps.append(
+            Step(
+                _int(run, at, 1, runs + 1),
+                _int(idx, at),
+                _text(name, at),
+                _int(start, at, 0),
+                _int(duration, at, 0),
+            )
+        )
+    return steps
+
+
+def _losses(connection: sqlite3.Connection, runs: int) -> list[Loss]:
+    losses = []
+    for run, kind, count, detail in connection.execute("SELECT * FROM loss"):
+        at = f"loss {kind!r}"
+        losses.append(
+            Loss(_int(run, at, 1, runs + 1), _text(kind, at), _int(count, at, 0), _text(detail, at))
+        )
+    return losses
+
+
+def _sources(connection: sqlite3.Connection) -> dict[str, Source]:
+    sources = {}
+    for path, sha256, text in connection.execute("SELECT * FROM source"):
+        source = Source(_text(path, "source"), _text(sha256, "source"), _text(text, "source"))
+        if source_hash(source.text) != source.sha256:
+            raise Damaged(f"the text of {source.path!r} is not what its hash says")
+        sources[source.path] = source
+    return sources
+
+
+def _text(value: Any, at: str) -> str:
+    if type(value) is not str:
+        raise Damaged(f"{at}: {value!r} is no text")
+    return unescape(value)
+
+
+def _int(value: Any, at: str, low: int = -(2**63), limit: int = 2**63) -> int:
+    if type(value) is not int or not low <= value < limit:
+        raise Damaged(f"{at}: {value!r} is no whole number in its range")
+    return value

@@ -203,6 +203,33 @@ def test_on_a_terminal_names_lose_their_beginning(
         assert max(map(len, text.splitlines())) <= 100
 
 
+def test_a_narrow_tree_keeps_the_function_and_the_end_of_its_place(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pellucid.cli.tree.terminal_width", lambda: 60)
+
+    assert "│ └ _call_impl  …module.py:1\n" in invoke("tree", file, "--all")
+
+
+@pytest.mark.parametrize(
+    ("width", "ends"),
+    [
+        (70, ["train.py:10"]),
+        (100, ["train.py:10", "train"]),
+        (140, ["train.py:10", "train", "loss = net(x)"]),
+    ],
+)
+def test_a_narrow_terminal_drops_columns_never_digits(
+    file: Path, monkeypatch: pytest.MonkeyPatch, width: int, ends: list[str]
+) -> None:
+    for module in ("output", "top", "tree"):
+        monkeypatch.setattr(f"pellucid.cli.{module}.terminal_width", lambda: width)
+
+    lines = lines_of(invoke("top", file, "--by", "line"))
+
+    assert lines[2] == " ".join(["92.2 % 5.00 107 57.0 50.0 —", *ends])
+
+
 @pytest.mark.parametrize("verb", ["info", "top", "tree"])
 def test_what_is_no_profile_is_one_line_and_exit_code_2(tmp_path: Path, verb: str) -> None:
     (tmp_path / "x\x1b[31m\n").write_text("nonsense")

@@ -222,6 +222,9 @@ def test_a_file_that_is_no_profile_is_told_apart(tmp_path: Path) -> None:
         load(file)
     with pytest.raises(FileError, match="Is a directory"):
         load(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match="it is no regular file"):
+        load(tmp_path / "pipe")
     with pytest.raises(FileError, match="null"):
         load("a\0b")
     file.touch()

@@ -3,7 +3,9 @@
 import re
 from pathlib import PurePosixPath
 
-from pellucid.cli.output import safe
+from rich.cells import cell_len
+
+from pellucid.cli.output import GAP, safe, tail
 from pellucid.model import Frame, FrameKind, Profile
 
 __all__ = ["STYLES", "frame_label", "place", "source_line"]
@@ -31,17 +33,21 @@ def place(profile: Profile, file: str | None, line: int | None) -> str:
     return safe(file if line is None else f"{file}:{line}")
 
 
-def frame_label(profile: Profile, frame: Frame) -> str:
-    """A frame's name with what tells it from others of that name."""
+def frame_label(profile: Profile, frame: Frame, width: int | None = None) -> str:
+    """A frame's name with what tells it from others of that name, cut to ``width`` cells."""
+    name, detail = safe(frame.name), ""
     if frame.kind is FrameKind.PYTHON:
-        return f"{safe(frame.name)}  {place(profile, frame.file, frame.line)}".rstrip()
-    if frame.kind is FrameKind.MODULE:
+        detail = place(profile, frame.file, frame.line)
+    elif frame.kind is FrameKind.MODULE:
         cls = frame.attrs.get("class")
-        if isinstance(cls, str) and cls != frame.name:
-            return f"{safe(frame.name)} ({safe(cls)})"
-    if frame.kind is FrameKind.THREAD:
-        return f"thread {safe(frame.name)}"
-    return safe(frame.name)
+        detail = f"({safe(cls)})" if isinstance(cls, str) and cls != frame.name else ""
+    elif frame.kind is FrameKind.THREAD:
+        name = f"thread {name}"
+    if width is not None:
+        name = tail(name, width)
+        detail = tail(detail, max(width - cell_len(name) - GAP, 0)) if detail else ""
+    gap = " " * (GAP if frame.kind is FrameKind.PYTHON else 1)
+    return f"{name}{gap}{detail}".rstrip()
 
 
 def source_line(profile: Profile, file: str | None, line: int | None) -> str:

@@ -14,6 +14,7 @@ from rich.text import Text
 from pellucid.model import Profile
 
 __all__ = [
+    "GAP",
     "UNKNOWN",
     "Scale",
     "count",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 UNKNOWN = "—"
+GAP = 2
 _CLOSED_PIPE = 128 + 13  # what a shell reports for a program that SIGPIPE ended
 _UNLIMITED = 100_000
 _FACTORS = {
@@ -121,14 +123,18 @@ def grid(headers: Sequence[str], rows: Iterable[Sequence[Text | str]], *, left: 
 
     Texts are taken as they are: no markup is read from them.
     """
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=any(headers))
+    cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
     for position, header in enumerate(headers):
-        flush_left = position >= len(headers) - left
-        table.add_column(
-            Text(header, style="bold"), justify="left" if flush_left else "right", no_wrap=True
-        )
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+        if position >= len(headers) - left:
+            table.add_column(Text(header, style="bold"), no_wrap=True)
+        else:  # a cut number would be a wrong one
+            width = max([cell_len(header), *(row[position].cell_len for row in cells)])
+            table.add_column(
+                Text(header, style="bold"), justify="right", no_wrap=True, min_width=width
+            )
+    for row in cells:
+        table.add_row(*row)
     return table
 
 
@@ -139,9 +145,8 @@ def terminal_width() -> int | None:
 
 def show(*parts: RenderableType) -> None:
     """Print the parts below one another, coloured only on a terminal."""
-    console = Console(
-        highlight=False, markup=False, emoji=False, width=terminal_width() or _UNLIMITED
-    )
+    # Names were cut where they must be; rich would cut numbers, too.
+    console = Console(highlight=False, markup=False, emoji=False, width=_UNLIMITED)
     with console.capture() as captured:
         for part in parts:
             console.print(part, overflow="fold", no_wrap=False)

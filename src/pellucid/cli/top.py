@@ -14,6 +14,7 @@ from pellucid.analysis import GROUPINGS, ORDERS, Row, Table
 from pellucid.analysis import top as top_table
 from pellucid.cli.labels import place, source_line
 from pellucid.cli.output import (
+    GAP,
     Scale,
     count,
     emit,
@@ -30,9 +31,7 @@ from pellucid.model import Profile, load
 
 __all__ = ["top"]
 
-_NUMBERS_WIDTH = 64
 _MIN_NAME_WIDTH = 16
-_LINE_COLUMNS = ("line", "function", "source")
 _SHARE_OF = "the recorded {metric} of the threads in which the row appears"
 _CHOICES = ", ".join(GROUPINGS)
 _OUTSIDE = {
@@ -83,16 +82,20 @@ def _render(profile: Profile, table: Table) -> RenderableType:
     rows = table.rows
     scale = Scale.fit(table.unit, [amount for row in rows for amount in (row.self, row.total)])
     unit = f" {scale.unit}" if scale.unit else ""
-    headers = ["share", *(f"{what}{unit}" for what in ("self", "total", "forward", "backward"))]
+    amounts = [f"{what}{unit}" for what in ("self", "total", "forward", "backward")]
+    headers = ["share", *amounts, "calls"]
+    numbers = [_numbers(row, scale) for row in rows]
     names = {
-        header: column
-        for header, column in _names(profile, table).items()
-        if any(column) or header == table.by
+        header: cells
+        for header, cells in _names(profile, table).items()
+        if any(cells) or header == table.by
     }
-    fitted = _fit(list(names.values()), table.by == "line")
+    columns = zip(headers, *numbers, strict=True)
+    used = sum(max(map(cell_len, cells)) + GAP for cells in columns)
+    names = _fit(names, used)
     return grid(
-        [*headers, "calls", *names],
-        [[*_numbers(row, scale), *cells] for row, *cells in zip(rows, *fitted, strict=True)],
+        [*headers, *names],
+        [[*row, *cells] for row, *cells in zip(numbers, *names.values(), strict=True)],
         left=len(names),
     )
 
@@ -120,20 +123,25 @@ def _names(profile: Profile, table: Table) -> dict[str, list[str]]:
     return {table.by: names}
 
 
-def _fit(columns: list[list[str]], source_last: bool) -> list[list[str]]:
-    """Cut the widest columns so that a row fits the terminal; names keep their ends."""
+def _fit(names: dict[str, list[str]], used: int) -> dict[str, list[str]]:
+    """Make the names fit beside the ``used`` cells of a terminal; they keep their ends.
+
+    The last columns go where there is no room for all; then the widest are cut.
+    """
     width = terminal_width()
     if width is None:
-        return columns
-    widths = [max(map(cell_len, column), default=0) for column in columns]
-    room = max(width - _NUMBERS_WIDTH - 2 * len(columns), _MIN_NAME_WIDTH * len(columns))
-    limit = max(widths, default=0)
-    while limit > _MIN_NAME_WIDTH and sum(min(each, limit) for each in widths) > room:
+        return names
+    kept = max((width - used) // (_MIN_NAME_WIDTH + GAP), 1)
+    names = dict(list(names.items())[:kept])
+    widths = [max(map(cell_len, cells), default=0) for cells in names.values()]
+    room = max(width - used - GAP * (len(names) - 1), _MIN_NAME_WIDTH)
+    limit = max(widths)
+    while limit > 1 and sum(min(each, limit) for each in widths) > room:
         limit -= 1
-    fitted = [[tail(cell, limit) for cell in column] for column in columns]
-    if source_last and len(columns) == len(_LINE_COLUMNS):
-        fitted[-1] = [head(cell, limit) for cell in columns[-1]]
-    return fitted
+    return {
+        header: [(head if header == "source" else tail)(cell, limit) for cell in cells]
+        for header, cells in names.items()
+    }
 
 
 def _notes(table: Table) -> list[str]:

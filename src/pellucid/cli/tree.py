@@ -17,7 +17,6 @@ from pellucid.cli.output import (
     loss_note,
     percent,
     show,
-    tail,
     terminal_width,
 )
 from pellucid.model import Profile, load
@@ -84,10 +83,10 @@ def _name(profile: Profile, line: Line, guide: str) -> Text:
     if line.frame is None:
         kind = "deeper" if line.too_deep else "small"
         return Text(f"{guide}… {line.left_out:,} {kind}", style="dim")
-    label = frame_label(profile, line.frame)
     width = terminal_width()
     if width is not None:
-        label = tail(label, max(width - _NUMBERS_WIDTH - len(guide), _MIN_NAME_WIDTH))
+        width = max(width - _NUMBERS_WIDTH - len(guide), _MIN_NAME_WIDTH)
+    label = frame_label(profile, line.frame, width)
     return Text.assemble((guide, "dim"), (label, STYLES.get(line.frame.kind, "")))
 
 

@@ -6,6 +6,7 @@ own tables are read, and every value is checked before a profile is made of it.
 
 import os
 import sqlite3
+import stat
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -48,6 +49,8 @@ def load(path: str | os.PathLike[str]) -> Profile:
 def _check_header(file: Path) -> int:
     """Refuse what is no profile by its first bytes; gives the file's size in bytes."""
     try:
+        if not stat.S_ISREG(mode := file.stat().st_mode) and not stat.S_ISDIR(mode):
+            raise FileError(f"cannot read {file}: it is no regular file. Save it as one first.")
         with file.open("rb") as stream:
             header = stream.read(_HEADER_BYTES)
             size = os.fstat(stream.fileno()).st_size

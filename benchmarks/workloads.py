@@ -54,7 +54,7 @@ def op_bound() -> Callable[[], None]:
 
 def matmul_bound() -> Callable[[], None]:
     """The same model, wide enough that the arithmetic counts."""
-    return _training(width=512, batch=8, length=128, layers=2)
+    return _training(width=512, batch=2, length=128, layers=2)
 
 
 WORKLOADS: dict[str, Workload] = {"op-bound": op_bound, "matmul-bound": matmul_bound}

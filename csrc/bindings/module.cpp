@@ -34,7 +34,10 @@ double name_new_modules() {
   return pause;
 }
 
+std::atomic<bool> dying{false};
+
 void save_and_die() {
+  dying = true;
   die_of_sigterm_after(10);
   nb::gil_scoped_acquire gil;
   nb::object callback = nb::borrow(on_sigterm);
@@ -138,9 +141,10 @@ nb::dict as_dict(const Recording& recording) {
 nb::dict stop() {
   if (!Recorder::instance().recording()) throw nb::value_error("not recording");
   pellucid_unwatch_code_deaths();
+  unwatch_sigterm();
   Helper* ended = helper;
   helper = nullptr;
-  {
+  if (!dying) {  // else it may be waiting for this very recording to be saved
     nb::gil_scoped_release no_gil;
     if (ended->stop()) delete ended;
   }

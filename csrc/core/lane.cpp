@@ -19,6 +19,7 @@ void Lane::begin_session(uint64_t new_session, Symbols* symbols) {
   session = new_session;
   symbols_ = symbols;
   tree.clear();
+  last_node_ = Tree::root;
   losses = {};
   operator_names_.clear();
   region_names_.clear();
@@ -63,8 +64,9 @@ Scope* Lane::begin(const pellucid_event& event, Origin origin) {
   }
   Scope* scope = new_scope();
   NodeId base = locate(thread, *scope, is_region);
-  scope->node = child(base, frame_of(is_region ? FrameKind::region : FrameKind::operation, event.name),
-                      origin);
+  FrameId frame = frame_of(is_region ? FrameKind::region : FrameKind::operation, event.name);
+  scope->node = last_node_ = tree.child_after(last_node_, base, frame, origin);
+  if (scope->node == base) ++losses[Loss::tree_full];
   if (is_region) {
     ++open_regions_;
     ++regions_serial_;
@@ -141,8 +143,8 @@ Scope* Lane::new_scope() {
   return scope;
 }
 
-NodeId Lane::child(NodeId parent, FrameId frame, Origin origin) {
-  NodeId node = tree.child(parent, frame, origin);
+NodeId Lane::child(NodeId parent, FrameId frame) {
+  NodeId node = tree.child(parent, frame);
   if (node == parent) ++losses[Loss::tree_full];
   return node;
 }

@@ -141,11 +141,12 @@ class Lane {
   FrameId intern(FrameKind kind, std::string_view name);
   CodeLine line_of(PyCodeObject* code, int lasti);
   FrameId module_of(const void* self);
-  NodeId child(NodeId parent, FrameId frame, Origin origin = {});
+  NodeId child(NodeId parent, FrameId frame);
   void forget_addresses();
 
   Symbols* symbols_ = nullptr;
   NodeId thread_node_ = Tree::root;
+  NodeId last_node_ = Tree::root;  // of the event before
   uint64_t thread_start_ = 0;
   uint64_t covered_ = 0;  // ticks inside the thread's outermost operators
   uint64_t next_serial_ = 1;

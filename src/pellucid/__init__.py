@@ -6,8 +6,9 @@
 ...     print(node.total("time"))
 """
 
-from pellucid.capture.profiling import profile
-from pellucid.capture.regions import region, step
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from pellucid.errors import (
     BridgeError,
     CompilerMissing,
@@ -20,6 +21,10 @@ from pellucid.errors import (
     UsageError,
 )
 from pellucid.model import Frame, FrameKind, Node, Profile, Stat, load
+
+if TYPE_CHECKING:
+    from pellucid.capture.profiling import profile
+    from pellucid.capture.regions import region, step
 
 __all__ = [
     "BridgeError",
@@ -43,3 +48,18 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+_CAPTURE = {
+    "profile": "pellucid.capture.profiling",
+    "region": "pellucid.capture.regions",
+    "step": "pellucid.capture.regions",
+}
+
+
+def __getattr__(name: str) -> object:
+    # Reading profiles, and `pellucid doctor`, must work where the native core does not.
+    if name not in _CAPTURE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_CAPTURE[name]), name)
+    globals()[name] = value
+    return value

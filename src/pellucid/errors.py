@@ -1,14 +1,14 @@
 """Every error that pellucid raises.
 
-    PellucidError                what happened, where, and what to do
-    ├── UsageError               the command line or a call was wrong
-    ├── SessionError             a recording could not start or stop
-    ├── BridgeError              the torch bridge could not be built or loaded
-    │   └── CompilerMissing      there is no C++ compiler to build it with
-    ├── UnsupportedPython        this interpreter has no frame walker
-    └── FileError                a file could not be read or written
-        ├── NotAProfile          it is no pellucid file, or a damaged one
-        └── UnknownVersion       it was written by another version of the format
+PellucidError                what happened, where, and what to do
+├── UsageError               the command line or a call was wrong
+├── SessionError             a recording could not start or stop
+├── BridgeError              the torch bridge could not be built or loaded
+│   └── CompilerMissing      there is no C++ compiler to build it with
+├── UnsupportedPython        this interpreter has no frame walker
+└── FileError                a file could not be read or written
+    ├── NotAProfile          it is no pellucid file, or a damaged one
+    └── UnknownVersion       it was written by another version of the format
 """
 
 __all__ = [

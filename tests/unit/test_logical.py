@@ -88,3 +88,20 @@ def test_launches_move_nothing() -> None:
     builder.edge("launched_by", second, first)
 
     assert list(LogicalTree(builder.finish()).parents) == [-1, -1]
+
+
+def test_the_engine_counts_as_backward_and_stays_where_it_ran() -> None:
+    builder = ProfileBuilder()
+    engine_name = "autograd::engine::evaluate_function: MulBackward0"
+    names = ["aten::mul", engine_name, "hook", "MulBackward0"]
+    mul, engine, hook, backward = (builder.frame("operator", name) for name in names)
+    forward = builder.node(None, mul)
+    line = builder.node(None, builder.frame("python", engine_name, file="a.py", line=1))
+    evaluate = builder.node(line, engine)
+    builder.node(evaluate, hook)
+    builder.edge("backward_of", builder.node(evaluate, backward), forward)
+
+    logical = LogicalTree(builder.finish())
+
+    assert list(logical.parents) == [-1, -1, line, evaluate, forward]
+    assert list(logical.in_backward) == [0, 0, 1, 1, 1]

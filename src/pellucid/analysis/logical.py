@@ -2,11 +2,12 @@
 
 from array import array
 
-from pellucid.model import EdgeKind, Forest, Profile
+from pellucid.model import EdgeKind, Forest, Frame, FrameKind, Profile
 
 __all__ = ["LogicalTree"]
 
 _HANGS_BELOW = (EdgeKind.BACKWARD_OF, EdgeKind.RECOMPUTE_OF)
+_ENGINE = "autograd::engine::evaluate_function: "
 _VISITING, _DONE = 1, 2
 
 
@@ -18,7 +19,8 @@ class LogicalTree:
     each node once, also for double backward and recomputation. A node's first edge counts; edges
     that would close a circle are not followed, the node then stays where it ran.
 
-    ``in_backward[node]`` is 1 for all that ran inside a moved node.
+    ``in_backward[node]`` is 1 for all that ran inside a moved node or inside autograd's engine. The
+    engine's own nodes have no forward: they stay below the line that called ``backward()``.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -31,7 +33,21 @@ class LogicalTree:
         for node, above in _without_circles(profile, moves, owners).items():
             self.parents[node] = above
         self.forest = Forest(self.parents)
-        self.in_backward = bytearray(owner >= 0 for owner in owners)
+        self.in_backward = _in_backward(profile, moves)
+
+
+def _in_backward(profile: Profile, moves: dict[int, int]) -> bytearray:
+    is_engine = [_is_engine(frame) for frame in profile.frames]
+    inside = bytearray(len(profile))
+    for node, parent in enumerate(profile.parents):
+        inside[node] = (
+            node in moves or is_engine[profile.frame_ids[node]] or (parent >= 0 and inside[parent])
+        )
+    return inside
+
+
+def _is_engine(frame: Frame) -> bool:
+    return frame.kind is FrameKind.OPERATOR and frame.name.startswith(_ENGINE)
 
 
 def _owners(profile: Profile, moves: dict[int, int]) -> list[int]:

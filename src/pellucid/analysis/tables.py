@@ -29,8 +29,9 @@ class Row:
 
     ``self`` is what the row spent itself: an operator less the operators it called, a module less
     the modules inside it, a line or function with the operators it called directly. ``total`` is
-    all that is below it, each node once: ``forward + backward``, where ``backward`` is what ran
-    inside backward functions, counted where their forward ran (for a thread: where they ran).
+    all that is below it, each node once: ``forward + backward``. ``backward`` is what ran inside
+    backward functions, counted where their forward ran (for a thread: where they ran), and what the
+    engine that calls them took itself, counted where ``backward()`` was called.
     ``share`` is the amount that the table is sorted by, as a fraction of the recorded time of
     those threads in which the row appears; None if nothing was recorded there.
     """

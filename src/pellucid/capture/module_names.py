@@ -10,10 +10,10 @@ import gc
 import sys
 import time
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from pellucid import _core
+from pellucid.capture.native import core
 
 __all__ = ["ModuleName", "ModuleNames"]
 
@@ -53,83 +53,114 @@ class _Known(NamedTuple):
     watch: _Watch
 
 
-class ModuleNames:
-    """Names by the core's frame number, filled while the program runs."""
+class _Registry:
+    """The names of the modules that are alive, as they were when last looked for.
+
+    One for the process: a second recording does not look for the same modules again.
+    """
 
     def __init__(self) -> None:
-        self.by_frame: dict[int, ModuleName] = {}
         self._known: dict[int, _Known] = {}
         self._roots: dict[str, list[weakref.ref[Any]]] = {}
-        self._unknown: list[tuple[int, int, int]] = []
         self._rest_until = 0.0
+        self.before_death: Callable[[], object] | None = None
 
-    def name_new(self) -> float:
-        """Name what the core has newly seen; gives the seconds after which to ask again, or 0."""
-        self._name_known()
-        rest = self._rest_until - time.monotonic()
-        if self._unknown and rest <= 0:
-            self.look_around()
-            return 0.0
-        return max(rest, 0.0) if self._unknown else 0.0
+    def name(self, address: int, type_address: int) -> ModuleName | None:
+        """What the module of that type at that address is called, if it was found."""
+        known = self._known.get(address)
+        return known.name if known is not None and known.type_address == type_address else None
+
+    def rest(self) -> float:
+        """Seconds after which it is cheap enough to look again."""
+        return max(0.0, self._rest_until - time.monotonic())
 
     def look_around(self) -> None:
-        """Find all modules that are alive now and name what waits for it."""
+        """Find and name all modules that are alive now."""
         torch_nn = sys.modules.get("torch.nn.modules.module")
-        self._name_known()
-        if torch_nn is None or not self._unknown:
+        if torch_nn is None:
             return
         began = time.monotonic()
-        modules = _live_modules(torch_nn.Module)
-        for root, named in _name_all(modules):
+        for root, named in _name_all(_live_modules(torch_nn.Module)):
             root_name = self._root_name(root)
             for module, paths in named:
-                if id(module) not in self._known:
-                    self._learn(module, tuple(paths), root_name)
-        self._name_known()
-        self._unknown.clear()
+                self._learn(module, tuple(paths), root_name)
         now = time.monotonic()
         self._rest_until = now + _REST * (now - began)
-
-    def forget(self) -> None:
-        """Let go of all that is watched."""
-        self._known.clear()
-        self._roots.clear()
-
-    def _name_known(self) -> None:
-        unknown = self._unknown + _core.take_new_modules()
-        self._unknown = []
-        for token in unknown:
-            frame, address, type_address = token
-            known = self._known.get(address)
-            if known is not None and known.type_address == type_address:
-                self.by_frame[frame] = known.name
-            else:
-                self._unknown.append(token)
 
     def _learn(self, module: Any, paths: tuple[str, ...], root: str) -> None:
         cls = type(module)
         name = ModuleName(paths, root, f"{cls.__module__}.{cls.__qualname__}")
-        watch = _Watch(module, self._died)
-        watch.address = id(module)
-        self._known[watch.address] = _Known(name, id(cls), watch)
+        known = self._known.get(id(module))
+        if known is not None and known.watch() is module:
+            watch = known.watch
+        else:
+            watch = _Watch(module, self._died)
+            watch.address = id(module)
+        self._known[id(module)] = _Known(name, id(cls), watch)
 
     def _died(self, watch: weakref.ref[Any]) -> None:
         assert isinstance(watch, _Watch)
-        self._name_known()  # what the core has seen of it, while the name is still its
+        if self.before_death is not None:
+            self.before_death()
         self._known.pop(watch.address, None)
-        _core.module_died(watch.address)
+        core.module_died(watch.address)
 
     def _root_name(self, root: Any) -> str:
-        """The class of a root; with a number where several of one class were seen."""
-        name = type(root).__qualname__
+        """The class of a root; with a number where several of one class are alive."""
+        name = type(root).__name__
         known = self._roots.setdefault(name, [])
-        for number, ref in enumerate(known):
-            if ref() is root:
-                break
-        else:
-            number = len(known)
-            known.append(weakref.ref(root))
+        alive = [ref() for ref in known]
+        if not any(other is root for other in alive):
+            free = alive.index(None) if None in alive else len(known)
+            known[free : free + 1] = [weakref.ref(root)]
+        number = next(i for i, ref in enumerate(known) if ref() is root)
         return f"{name}#{number + 1}" if number else name
+
+
+_registry = _Registry()
+
+
+class ModuleNames:
+    """One recording's names by the core's frame number, filled while the program runs."""
+
+    def __init__(self) -> None:
+        self.by_frame: dict[int, ModuleName] = {}
+        self._unknown: list[tuple[int, int, int]] = []
+
+    def start(self) -> None:
+        """Take part in what the process knows of its modules."""
+        _registry.before_death = self._name_known
+
+    def stop(self) -> None:
+        """Name what is left, whatever it costs."""
+        self._name_known()
+        if self._unknown:
+            _registry.look_around()
+            self._name_known()
+        _registry.before_death = None
+
+    def name_new(self) -> float:
+        """Name what the core has newly seen; gives the seconds after which to ask again, or 0."""
+        self._name_known()
+        if not self._unknown:
+            return 0.0
+        if rest := _registry.rest():
+            return rest
+        _registry.look_around()
+        self._name_known()
+        self._unknown.clear()  # already gone
+        return 0.0
+
+    def _name_known(self) -> None:
+        # What the core has seen of a module that dies is named while the name is still its.
+        waiting, self._unknown = self._unknown + core.take_new_modules(), []
+        for token in waiting:
+            frame, address, type_address = token
+            name = _registry.name(address, type_address)
+            if name is None:
+                self._unknown.append(token)
+            else:
+                self.by_frame[frame] = name
 
 
 def _live_modules(module_class: type) -> list[Any]:
@@ -143,7 +174,8 @@ def _subclasses(cls: type) -> Iterator[type]:
     while stack:
         current = stack.pop()
         yield current
-        for child in type.__subclasses__(current):
+        children: list[type] = type.__subclasses__(current)
+        for child in children:
             if child not in seen:
                 seen.add(child)
                 stack.append(child)
@@ -168,7 +200,7 @@ def _name_all(modules: Iterable[Any]) -> Iterator[tuple[Any, list[tuple[Any, lis
 def _name_below(root: Any) -> list[tuple[Any, list[str]]]:
     """In the order of registration, as ``named_modules`` has it, but with every name."""
     named: dict[int, tuple[Any, list[str]]] = {}
-    stack = [("", root)]
+    stack: list[tuple[str, Any]] = [("", root)]
     while stack:
         path, module = stack.pop()
         _, paths = named.setdefault(id(module), (module, []))

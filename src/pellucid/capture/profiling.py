@@ -6,14 +6,17 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
-from pellucid import _core
 from pellucid.capture.exits import WaysOut
+from pellucid.capture.native import core
 from pellucid.capture.session import Session
 from pellucid.errors import SessionError
 from pellucid.model import Profile
 
 __all__ = ["profile"]
+
+_Self = TypeVar("_Self", bound="profile")
 
 
 class profile:
@@ -34,7 +37,7 @@ class profile:
         # Absolute: the program may change its working folder.
         self._out = None if out is None else Path(out).absolute()
         self._session = Session(modules=modules)
-        self._ways_out = WaysOut(_core)
+        self._ways_out = WaysOut(core)
         self._profile: Profile | None = None
 
     @property
@@ -50,7 +53,7 @@ class profile:
             raise SessionError("the recording has not ended: leave the `with` block first")
         self._session.save(path)
 
-    def __enter__(self) -> profile:
+    def __enter__(self: _Self) -> _Self:
         self._session.start()
         if self._out is not None:
             self._ways_out.install(self._leave)

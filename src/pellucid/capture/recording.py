@@ -53,7 +53,7 @@ def to_profile(
         complete=True,
         ended=ended,
     )
-    nodes = _Nodes(builder, recorded, names.by_frame if names else {})
+    nodes = _Nodes(builder, recorded, names.by_frame if names is not None else None)
     nodes.add()
     _add_stats(builder, nodes.ids, "duration", recorded["duration"])
     _add_stats(builder, nodes.ids, "time", recorded["time"])
@@ -74,14 +74,14 @@ def to_profile(
 
 
 class _Nodes:
-    """Adds the core's nodes, with modules named by where they stand.
+    """Adds the core's nodes, with modules named by where they stand; without ``names`` no modules.
 
     Two of the core's nodes become one where only the address told them apart: a module that is
     made anew each step.
     """
 
     def __init__(
-        self, builder: ProfileBuilder, recorded: Recording, names: dict[int, ModuleName]
+        self, builder: ProfileBuilder, recorded: Recording, names: dict[int, ModuleName] | None
     ) -> None:
         self._builder = builder
         self._frames = recorded["frames"]
@@ -104,6 +104,9 @@ class _Nodes:
             frame = self._frame[node]
             enclosing[node] = enclosing[parent]
             if self._frames[frame][0] == FrameKind.MODULE:
+                if self._names is None:
+                    self.ids[node] = self.ids[parent]
+                    continue
                 name = self._names.get(frame)
                 if name is None:
                     unnamed.add(frame)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import TypeVar
 
-from pellucid import _core
+from pellucid.capture.native import core
 
 __all__ = ["region", "step"]
 
@@ -36,12 +36,12 @@ class region(ContextDecorator):
         return fresh
 
     def __enter__(self) -> region:
-        self._open.append(_core.begin_region(self._name))
+        self._open.append(core.begin_region(self._name))
         return self
 
     def __exit__(self, *_: object) -> None:
         if handle := self._open.pop():
-            _core.end_region(handle)
+            core.end_region(handle)
 
 
 class step(region):
@@ -58,4 +58,4 @@ class step(region):
 
     def __exit__(self, *_: object) -> None:
         if handle := self._open.pop():
-            _core.end_step(handle)
+            core.end_step(handle)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType, ModuleType
 
-from pellucid import _core
 from pellucid.capture.import_hook import ImportHook, when_imported
 from pellucid.capture.module_names import ModuleNames
+from pellucid.capture.native import core
 from pellucid.capture.recording import to_profile
 from pellucid.capture.threads import ThreadNames, live_names
 from pellucid.capture.torch_bridge import Bridge
@@ -32,7 +33,7 @@ class Session:
 
     def __init__(self, *, modules: bool = True) -> None:
         self._names = ModuleNames() if modules else None
-        self._threads = ThreadNames(_core.name_thread)
+        self._threads = ThreadNames(core.name_thread)
         self._bridge: Bridge | None = None
         self._hook: ImportHook | None = None
         self._problems: list[tuple[str, str]] = []
@@ -56,9 +57,12 @@ class Session:
                 )
             self._pid = os.getpid()
             self._where = _caller(sys._getframe(1))
-            self._folder = str(Path.cwd())
+            with suppress(OSError):  # removed meanwhile: relative names stay unread
+                self._folder = str(Path.cwd())
+            if self._names is not None:
+                self._names.start()
             try:
-                _core.start(_PACKAGE, live_names(), self._names and self._names.name_new)
+                core.start(_PACKAGE, live_names(), self._names.name_new if self._names else None)
             except ValueError as error:
                 raise SessionError(f"recording could not start: {error}") from None
             _recording = self
@@ -81,10 +85,10 @@ class Session:
             self._threads.uninstall()
             if self._bridge is not None:
                 self._bridge.detach()
-            recorded = _core.stop()
+            recorded = core.stop()
             _recording = None
             if self._names is not None:
-                self._names.look_around()
+                self._names.stop()
             self._profile = to_profile(
                 recorded,
                 names=self._names,
@@ -92,8 +96,6 @@ class Session:
                 ended=ended,
                 problems=self._problems,
             )
-            if self._names is not None:
-                self._names.forget()
             return self._profile
 
     def save(self, path: str | os.PathLike[str]) -> None:

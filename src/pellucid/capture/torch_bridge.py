@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from pellucid import _core
+from pellucid.capture.native import core
 from pellucid.errors import BridgeError, CompilerMissing
 
 __all__ = ["Bridge", "cache_folder", "find_compiler"]
@@ -93,7 +93,7 @@ class Bridge:
 
     def attach(self) -> None:
         """Have torch call the core."""
-        if self._library.pellucid_bridge_attach(ctypes.c_void_p(_core.api())) != 0:
+        if self._library.pellucid_bridge_attach(ctypes.c_void_p(core.api())) != 0:
             raise BridgeError("the bridge to torch is of another version of pellucid's core")
 
     def detach(self) -> None:
@@ -104,7 +104,7 @@ class Bridge:
 def find_compiler() -> list[str] | None:
     """The C++ compiler's command: ``$CXX``, else the first that there is."""
     chosen = shlex.split(os.environ.get("CXX", ""))
-    for command in ([chosen] if chosen else [[name] for name in _COMPILERS]):
+    for command in [chosen] if chosen else [[name] for name in _COMPILERS]:
         if path := shutil.which(command[0]):
             return [path, *command[1:]]
     return None

@@ -2,8 +2,9 @@
 // without Python's headers; the core is reached through its C function table.
 #include <ATen/record_function.h>
 
-#include <atomic>
 #include <memory>
+#include <new>
+#include <utility>
 
 #include "core_api.h"
 
@@ -12,10 +13,42 @@ namespace {
 const pellucid_api* core = nullptr;
 at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
 
+// One is made and dropped for every event, so they are kept for the next.
 struct Context final : at::ObserverContext {
   explicit Context(pellucid_scope* scope) : scope(scope) {}
+  static void* operator new(size_t size);
+  static void operator delete(void* memory);
   pellucid_scope* scope;
 };
+
+struct Spare {
+  Spare* next = nullptr;
+};
+
+struct Spares {
+  Spare* first = nullptr;
+  int room = 64;  // scopes may end on another thread than they began on, time and again
+  ~Spares() {
+    room = 0;
+    while (Spare* spare = std::exchange(first, first ? first->next : nullptr)) {
+      ::operator delete(spare);
+    }
+  }
+};
+
+thread_local Spares spares;
+
+void* Context::operator new(size_t size) {
+  if (!spares.first) return ::operator new(size);
+  ++spares.room;
+  return std::exchange(spares.first, spares.first->next);
+}
+
+void Context::operator delete(void* memory) {
+  if (spares.room == 0) return ::operator delete(memory);
+  --spares.room;
+  spares.first = new (memory) Spare{spares.first};
+}
 
 pellucid_kind kind_of(at::RecordScope scope) {
   switch (scope) {

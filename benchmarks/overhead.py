@@ -32,7 +32,7 @@ from torch.profiler import ProfilerActivity
 from workloads import WORKLOADS
 
 import pellucid
-from pellucid.capture.torch_bridge import find_compiler
+from pellucid.capture.bridge.build import find_compiler
 
 Observer = Callable[[], AbstractContextManager[Any]]
 

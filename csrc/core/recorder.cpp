@@ -1,6 +1,7 @@
 #include "core/recorder.h"
 
 #include <linux/membarrier.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -24,10 +25,12 @@ int64_t unix_ns() {
   return int64_t(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
+// Threads that nobody named are called like the program; that says nothing of them.
 std::string system_thread_name() {
   char name[16] = "";
   pthread_getname_np(pthread_self(), name, sizeof name);
-  return name;
+  bool nameless = std::string_view(program_invocation_short_name).starts_with(name);
+  return nameless && gettid() != getpid() ? "native thread" : name;
 }
 
 // Marks a lane as being written to. The compiler must not move the mark; the processor may, which

@@ -3,24 +3,22 @@
 import importlib
 import os
 import platform
-import shutil
-import stat
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from rich.text import Text
 
+from pellucid.capture.bridge.build import COMPILERS, cache_folder, find_compiler
 from pellucid.cli.output import grid, safe, show
+from pellucid.errors import BridgeError
 
 __all__ = ["CHECKS", "Check", "doctor"]
 
 _OLDEST, _NEWEST = (3, 10), (3, 13)
-_COMPILERS = ("g++", "c++", "clang++")
 
 
 @dataclass(frozen=True)
@@ -68,14 +66,12 @@ def check_core() -> Check:
 
 def check_compiler() -> Check:
     """Whether a C++ compiler is there to build the torch bridge with."""
-    wanted = os.environ.get("CXX")
-    for name in (wanted,) if wanted else _COMPILERS:
-        path = shutil.which(name)
-        if path:
-            return Check("compiler", True, f"{path}: {_first_line([path, '--version'])}")
-    if wanted:
-        return Check("compiler", False, f"$CXX is {wanted!r}, not found", "correct or unset CXX")
-    found = f"none of {', '.join(_COMPILERS)} is on the PATH"
+    command = find_compiler()
+    if command is not None:
+        return Check("compiler", True, f"{command[0]}: {_first_line([command[0], '--version'])}")
+    if chosen := os.environ.get("CXX"):
+        return Check("compiler", False, f"$CXX is {chosen!r}, not found", "correct or unset CXX")
+    found = f"none of {', '.join(COMPILERS)} is on the PATH"
     return Check(
         "compiler", False, found, "install g++, or set CXX; without, no operators are seen"
     )
@@ -90,27 +86,11 @@ def check_torch() -> Check:
 
 
 def check_cache() -> Check:
-    """Whether the folder for built bridges is ours alone, or can be made."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base, "pellucid")
+    """Whether there is a folder, ours alone, for built bridges."""
     try:
-        status = folder.lstat()
-    except FileNotFoundError:
-        return _check_can_make(folder)
-    except OSError as error:
-        return Check("cache", False, f"{folder}: {error.strerror}", "set XDG_CACHE_HOME")
-    problem = ""
-    if not stat.S_ISDIR(status.st_mode):
-        problem = "is no folder"
-    elif status.st_uid != os.getuid():
-        problem = "belongs to somebody else"
-    elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        problem = "can be written by others"
-    elif not os.access(folder, os.W_OK | os.X_OK):
-        problem = "cannot be written"
-    if problem:
-        return Check("cache", False, f"{folder} {problem}", "correct that, or set XDG_CACHE_HOME")
-    return Check("cache", True, str(folder))
+        return Check("cache", True, str(cache_folder()))
+    except BridgeError as error:
+        return Check("cache", False, str(error), "until then the bridge is built for every run")
 
 
 CHECKS: tuple[Callable[[], Check], ...] = (
@@ -120,14 +100,6 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     check_torch,
     check_cache,
 )
-
-
-def _check_can_make(folder: Path) -> Check:
-    existing = next(parent for parent in folder.parents if parent.exists())
-    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
-        return Check("cache", True, f"{folder}, made when needed")
-    found = f"{folder} cannot be made below {existing}"
-    return Check("cache", False, found, "set XDG_CACHE_HOME to a folder of yours")
 
 
 def _first_line(command: list[str]) -> str:

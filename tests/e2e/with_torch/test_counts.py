@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
-from recordings import calls, python, record, run, script
 from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity
+
+from with_torch.recordings import calls, python, record, run, script
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -19,9 +21,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 @pytest.fixture
 def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(EXAMPLES)
-    import train_transformer
-
-    return train_transformer
+    return import_module("train_transformer")
 
 
 def test_counts_are_those_of_torchs_own_profiler(example: ModuleType) -> None:

@@ -111,7 +111,9 @@ class Entry(NamedTuple):
     line: int = 0
 
     def __str__(self) -> str:
-        return f"{self.name}:{self.line}" if self.kind == "python" else f"{self.kind} {self.name}"
+        if self.kind == "python":  # 3.10 knows the last part only
+            return self.name.rpartition(".")[2]
+        return f"{self.kind} {self.name}"
 
 
 Path_ = tuple[Entry, ...]
@@ -154,15 +156,10 @@ class Recorded:
         (path,) = {path for path in self.paths if path and path[-1].name == name}
         return path
 
-    def shown(self, name: str, below: str | None = None) -> list[str]:
-        """The path of the only node of that name, readable, from below the last ``below`` on.
-
-        ``below``: the name of the function that runs the test; None: its caller.
-        """
+    def shown(self, name: str) -> list[str]:
+        """The path of the only node of that name, from below the function that asks."""
         words = [str(entry) for entry in self.path_of(name)]
-        names = [entry.name.rpartition(".")[2] for entry in self.path_of(name)]
-        below = below or sys._getframe(1).f_code.co_name
-        return words[names.index(below) :]
+        return words[words.index(sys._getframe(1).f_code.co_name) + 1 :]
 
     def around(self, name: str) -> list[str]:
         """The regions and operators around the only node of that name, itself included."""

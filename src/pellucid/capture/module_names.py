@@ -19,6 +19,7 @@ __all__ = ["ModuleName", "ModuleNames"]
 
 # Looking at every object of a large program takes tens of ms: rest a hundred times as long.
 _REST = 100.0
+_YOUNG = (0, 1)  # generations of the garbage collector that never hold many objects
 _MOST_ALIASES = 16
 
 
@@ -47,6 +48,9 @@ class _Watch(weakref.ref[Any]):
     address: int
 
 
+_Token = tuple[int, int, int]  # the core's frame, the module's address, its type's
+
+
 class _Known(NamedTuple):
     name: ModuleName
     type_address: int
@@ -63,6 +67,7 @@ class _Registry:
         self._known: dict[int, _Known] = {}
         self._roots: dict[str, list[weakref.ref[Any]]] = {}
         self._rest_until = 0.0
+        self._young_rest_until = 0.0
         self.before_death: Callable[[], object] | None = None
 
     def name(self, address: int, type_address: int) -> ModuleName | None:
@@ -74,18 +79,43 @@ class _Registry:
         """Seconds after which it is cheap enough to look again."""
         return max(0.0, self._rest_until - time.monotonic())
 
+    def young_rest(self) -> float:
+        """Seconds after which it is cheap enough to look at what is new."""
+        return max(0.0, self._young_rest_until - time.monotonic())
+
     def look_around(self) -> None:
         """Find and name all modules that are alive now."""
-        torch_nn = sys.modules.get("torch.nn.modules.module")
-        if torch_nn is None:
+        module_class = _module_class()
+        if module_class is None:
             return
         began = time.monotonic()
-        for root, named in _name_all(_live_modules(torch_nn.Module)):
+        self._learn_all(_live_modules(module_class))
+        now = time.monotonic()
+        self._rest_until = now + _REST * (now - began)
+
+    def look_for(self, wanted: set[tuple[int, int]]) -> None:
+        """Find these modules, by address and type's address, if all of them are new.
+
+        Else one of them might be called by a module that is not among the new ones, and would be
+        taken for a root.
+        """
+        module_class = _module_class()
+        if module_class is None:
+            return
+        began = time.monotonic()
+        modules = {id(module): module for module in _live_modules(module_class, _YOUNG)}
+        if wanted <= {(address, id(type(module))) for address, module in modules.items()}:
+            known = [known.watch() for known in list(self._known.values())]
+            modules.update((id(module), module) for module in known if module is not None)
+            self._learn_all(modules.values())
+        now = time.monotonic()
+        self._young_rest_until = now + _REST * (now - began)
+
+    def _learn_all(self, modules: Iterable[Any]) -> None:
+        for root, named in _name_all(modules):
             root_name = self._root_name(root)
             for module, paths in named:
                 self._learn(module, tuple(paths), root_name)
-        now = time.monotonic()
-        self._rest_until = now + _REST * (now - began)
 
     def _learn(self, module: Any, paths: tuple[str, ...], root: str) -> None:
         cls = type(module)
@@ -125,7 +155,8 @@ class ModuleNames:
 
     def __init__(self) -> None:
         self.by_frame: dict[int, ModuleName] = {}
-        self._unknown: list[tuple[int, int, int]] = []
+        self._fresh: list[_Token] = []  # not looked for yet
+        self._unknown: list[_Token] = []
 
     def start(self) -> None:
         """Take part in what the process knows of its modules."""
@@ -134,7 +165,7 @@ class ModuleNames:
     def stop(self) -> None:
         """Name what is left, whatever it costs."""
         self._name_known()
-        if self._unknown:
+        if self._fresh or self._unknown:
             _registry.look_around()
             self._name_known()
         _registry.before_death = None
@@ -142,30 +173,52 @@ class ModuleNames:
     def name_new(self) -> float:
         """Name what the core has newly seen; gives the seconds after which to ask again, or 0."""
         self._name_known()
-        if not self._unknown:
+        if not self._fresh and not self._unknown:
             return 0.0
-        if rest := _registry.rest():
-            return rest
-        _registry.look_around()
-        self._name_known()
-        self._unknown.clear()  # already gone
-        return 0.0
+        if not _registry.rest():
+            _registry.look_around()
+            self._name_known()
+            self._fresh.clear()  # already gone
+            self._unknown.clear()
+            return 0.0
+        if self._fresh and not _registry.young_rest():
+            _registry.look_for({(address, cls) for _, address, cls in self._fresh})
+            self._name_known()
+            self._unknown += self._fresh
+            self._fresh.clear()
+        if self._fresh:
+            return min(_registry.rest(), _registry.young_rest())
+        return _registry.rest() if self._unknown else 0.0
 
     def _name_known(self) -> None:
         # What the core has seen of a module that dies is named while the name is still its.
-        waiting, self._unknown = self._unknown + core.take_new_modules(), []
+        self._fresh = self._left_of(self._fresh + core.take_new_modules())
+        self._unknown = self._left_of(self._unknown)
+
+    def _left_of(self, waiting: list[_Token]) -> list[_Token]:
+        left = []
         for token in waiting:
             frame, address, type_address = token
             name = _registry.name(address, type_address)
             if name is None:
-                self._unknown.append(token)
+                left.append(token)
             else:
                 self.by_frame[frame] = name
+        return left
 
 
-def _live_modules(module_class: type) -> list[Any]:
+def _module_class() -> Any:
+    return getattr(sys.modules.get("torch.nn.modules.module"), "Module", None)
+
+
+def _live_modules(module_class: type, generations: Iterable[int | None] = (None,)) -> list[Any]:
     types = set(_subclasses(module_class))
-    return [thing for thing in gc.get_objects() if type(thing) in types]
+    return [
+        thing
+        for generation in generations
+        for thing in gc.get_objects(generation)
+        if type(thing) in types
+    ]
 
 
 def _subclasses(cls: type) -> Iterator[type]:

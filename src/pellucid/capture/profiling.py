@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +27,8 @@ class profile:
     ``os.exec*`` or SIGTERM; None writes no file. ``modules``: name the nn.Module that each operator
     ran under. Once left, ``prof.profile`` is the :class:`Profile`; ``prof.save(path)`` writes it.
 
-    Raises :class:`SessionError` on entry where this process is being recorded already.
+    Raises :class:`SessionError` on entry where this process is being recorded already. Where ``out``
+    cannot be written, a line on stderr says so and the program goes on.
 
     >>> with pellucid.profile() as prof:
     ...     train()
@@ -39,6 +41,7 @@ class profile:
         self._session = Session(modules=modules)
         self._ways_out = WaysOut(core)
         self._profile: Profile | None = None
+        self._pid = 0
 
     @property
     def profile(self) -> Profile:
@@ -55,30 +58,28 @@ class profile:
 
     def __enter__(self: _Self) -> _Self:
         self._session.start()
+        self._pid = os.getpid()
         if self._out is not None:
-            self._ways_out.install(self._leave)
+            self._ways_out.install(self._end)
         return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
     ) -> None:
-        ended = "stopped" if kind is None else f"exception {kind.__qualname__}"
-        if kind is None:
-            self._end(ended)
-        else:
-            # The program's own error is the one to hear of.
-            with suppress(Exception):
-                self._end(ended)
+        if self._pid != os.getpid():
+            return  # a forked child: the recording is its parent's
+        self._end("stopped" if kind is None else f"exception {kind.__qualname__}")
 
     def _end(self, ended: str) -> None:
+        """Stop and save, once. The program goes on even if that fails: it is not its fault."""
         self._ways_out.uninstall()
-        self._profile = self._session.stop(ended)
-        if self._out is not None:
-            self._session.save(self._out)
-
-    def _leave(self, ended: str) -> None:
-        if self._profile is None:
-            self._end(ended)
+        try:
+            self._profile = self._session.stop(ended)
+            if self._out is not None:
+                self._session.save(self._out)
+        except Exception as error:
+            with suppress(Exception):
+                print(f"pellucid: the recording could not be kept: {error}", file=sys.stderr)

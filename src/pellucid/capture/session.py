@@ -25,6 +25,16 @@ _starting = threading.Lock()
 _recording: Session | None = None
 
 
+def _in_fork_child() -> None:
+    # Another thread of the parent may have held the lock; its recording stays the parent's.
+    global _starting, _recording
+    _starting = threading.Lock()
+    _recording = None
+
+
+os.register_at_fork(after_in_child=_in_fork_child)
+
+
 class Session:
     """One recording. ``modules``: name the nn.Module that each operator ran under.
 
@@ -50,7 +60,7 @@ class Session:
         global _recording
         with _starting:
             other = _recording
-            if other is not None and other._pid == os.getpid():
+            if other is not None:
                 raise SessionError(
                     f"this process is already being recorded, since {other._where}; "
                     "stop that recording first, recordings do not nest"

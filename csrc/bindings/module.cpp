@@ -1,7 +1,6 @@
 // Python's view of the core: conversions only.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/unordered_map.h>
 
 #include "capture/bridge/core_api.h"
 #include "core/clock.h"
@@ -62,16 +61,26 @@ void keep(PyObject*& slot, nb::object value) {
   Py_XDECREF(old);
 }
 
-void start(std::string own_folder, Recorder::ThreadNames threads, nb::object new_modules) {
+// Names may hold lone surrogates.
+std::string utf8(nb::handle text) {
+  nb::object bytes = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogatepass"));
+  if (!bytes) throw nb::python_error();
+  return {PyBytes_AS_STRING(bytes.ptr()), size_t(PyBytes_GET_SIZE(bytes.ptr()))};
+}
+
+void start(nb::str own_folder, nb::dict thread_names, nb::object new_modules) {
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     throw nb::value_error("a sub-interpreter cannot be recorded");
   }
   if (Recorder::instance().recording()) throw nb::value_error("already recording");
+  Recorder::ThreadNames threads;
+  for (auto [ident, name] : thread_names) threads[nb::cast<uint64_t>(ident)] = utf8(name);
+  auto on_death = [](PyCodeObject* code) { Recorder::instance().code_died(code); };
+  if (pellucid_watch_code_deaths(on_death) < 0) throw nb::python_error();
   keep(on_new_modules, std::move(new_modules));
   helper = new Helper(work);
   helper->start();
-  pellucid_watch_code_deaths([](PyCodeObject* code) { Recorder::instance().code_died(code); });
-  Recorder::instance().start(std::move(own_folder), std::move(threads), wake_for_new_modules);
+  Recorder::instance().start(utf8(own_folder), std::move(threads), wake_for_new_modules);
 }
 
 template <class T, class Get>
@@ -139,7 +148,8 @@ nb::dict as_dict(const Recording& recording) {
 }
 
 nb::dict stop() {
-  if (!Recorder::instance().recording()) throw nb::value_error("not recording");
+  bool ending = !helper;  // by another thread, which has let go of the GIL below
+  if (ending || !Recorder::instance().recording()) throw nb::value_error("not recording");
   pellucid_unwatch_code_deaths();
   unwatch_sigterm();
   Helper* ended = helper;
@@ -175,7 +185,7 @@ NB_MODULE(_core, m) {
   m.def("begin_region", &begin_region);
   m.def("end_region", [](uintptr_t handle) { Recorder::end(scope_of(handle)); });
   m.def("end_step", [](uintptr_t handle) { Recorder::instance().end_step(scope_of(handle)); });
-  m.def("name_thread", [](const std::string& name) { Recorder::instance().name_thread(name); });
+  m.def("name_thread", [](nb::str name) { Recorder::instance().name_thread(utf8(name)); });
   m.def("take_new_modules", [] {
     nb::list result;
     for (const NewModule& module : Recorder::instance().take_new_modules()) {

@@ -8,10 +8,7 @@
 
 namespace pellucid {
 
-Clock& Clock::instance() {
-  static Clock* clock = new Clock;  // never destroyed: ends of events may come after exit handlers
-  return *clock;
-}
+Clock Clock::instance_;
 
 Clock::Clock()
     : real_source_(counter_is_steady() ? Source::counter : Source::monotonic),

@@ -12,7 +12,7 @@ namespace pellucid {
 
 class Clock {
  public:
-  static Clock& instance();
+  static Clock& instance() { return instance_; }
 
   uint64_t ticks() const {
     switch (source_) {
@@ -38,6 +38,7 @@ class Clock {
   enum class Source : uint8_t { counter, monotonic, fake };
 
   Clock();
+  static Clock instance_;
   static bool counter_is_steady();
   static uint64_t counter() {
 #if defined(__x86_64__)

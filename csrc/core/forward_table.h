@@ -42,7 +42,8 @@ class ForwardTable {
   static constexpr size_t bytes = capacity * sizeof(Entry);
 
   static uint32_t tag(uint64_t owner, uint64_t sequence) {
-    uint64_t h = (owner + sequence / capacity + 1) * 0x9E3779B97F4A7C15ull;
+    uint64_t h = owner * 0xC2B2AE3D27D4EB4Full + sequence / capacity + 1;
+    h = (h ^ h >> 32) * 0x9E3779B97F4A7C15ull;
     return uint32_t(h >> 32) | 1;
   }
 

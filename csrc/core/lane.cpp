@@ -1,5 +1,6 @@
 #include "core/lane.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -41,9 +42,11 @@ void Lane::end_thread(uint64_t end) {
   settle_top();
   while (!stack_.empty()) {
     Scope* scope = stack_.back();
+    uint64_t serial = scope->serial, children = scope->children;
     auto open = ScopeState::open;
-    if (scope->state.compare_exchange_strong(open, ScopeState::orphan)) {
+    if (scope->state.compare_exchange_strong(open, ScopeState::orphan)) {  // not ours any more
       stack_.pop_back();
+      cover(serial, children);
       ++losses[Loss::scope_left_open];
     }
     settle_top();
@@ -79,7 +82,7 @@ Scope* Lane::begin(const pellucid_event& event, Origin origin) {
 }
 
 void Lane::end(Scope* scope, uint64_t now) {
-  finish(scope, now, true);
+  finish(scope, now, is_innermost(scope));
   take_off(scope);
 }
 
@@ -90,19 +93,37 @@ void Lane::end_elsewhere(Scope* scope, uint64_t now) {
   if (!scope->state.compare_exchange_strong(open, ScopeState::ended_elsewhere)) delete scope;
 }
 
-void Lane::finish(Scope* scope, uint64_t now, bool on_own_thread) {
+// `nested`: it ended where it began, before all that it is in and after all that is in it.
+void Lane::finish(Scope* scope, uint64_t now, bool nested) {
   uint64_t spent = now > scope->start ? now - scope->start : 0;
   Node& node = tree.at(scope->node);
   node.duration.add(spent);
-  if (!scope->on_c_stack || !on_own_thread) return;
-  node.time.add(spent > scope->children ? spent - scope->children : 0);
+  if (!scope->on_c_stack) return;
+  if (nested) node.time.add(spent > scope->children ? spent - scope->children : 0);
+  cover(scope->serial, nested ? spent : scope->children);
+}
+
+// Ticks that were booked on operators, told to the one around them.
+void Lane::cover(uint64_t serial, uint64_t ticks) {
   for (size_t i = stack_.size(); i-- > 0;) {
     Scope* outer = stack_[i];
-    if (outer == scope || !outer->on_c_stack || outer->serial > scope->serial) continue;
-    outer->children += spent;
+    if (!outer->on_c_stack || outer->serial >= serial) continue;
+    outer->children += ticks;
     return;
   }
-  covered_ += spent;
+  covered_ += ticks;
+}
+
+size_t Lane::open_scopes() const {
+  return size_t(std::count_if(stack_.begin(), stack_.end(),
+                              [](const Scope* scope) { return scope->state == ScopeState::open; }));
+}
+
+bool Lane::is_innermost(const Scope* scope) const {
+  for (size_t i = stack_.size(); stack_[--i] != scope;) {
+    if (stack_[i]->on_c_stack) return false;
+  }
+  return true;
 }
 
 void Lane::take_off(Scope* scope) {
@@ -151,7 +172,7 @@ NodeId Lane::child(NodeId parent, FrameId frame) {
 
 FrameId Lane::frame_of(FrameKind kind, const char* name) {
   CachedName& cached = names_[(uintptr_t(name) >> 3 ^ uintptr_t(name) >> 12) % names_.size()];
-  if (cached.pointer == name && cached.kind == kind && cached.entry->first == name) {
+  if (cached.pointer == name && cached.kind == kind && std::strcmp(cached.entry->first.c_str(), name) == 0) {
     return cached.entry->second;
   }
   Names& names = kind == FrameKind::region ? region_names_ : operator_names_;

@@ -81,7 +81,7 @@ class Lane {
   void end(Scope* scope, uint64_t now);            // by the owner
   static void end_elsewhere(Scope* scope, uint64_t now);
 
-  size_t depth() const { return stack_.size(); }
+  size_t open_scopes() const;
 
   const uint32_t id;
   std::atomic<bool> busy{false};
@@ -128,12 +128,15 @@ class Lane {
   bool walk(PyThreadState* thread, const Scope* floor);
   size_t follow(const Floor& floor);
   NodeId place(const Floor& floor, size_t unchanged);
+  bool resumed(size_t from) const;
   NodeId extend(NodeId node, size_t from);
   const Scope* innermost_region(const Floor& floor, size_t& from) const;
   void drop_entering_frames();
 
   void settle_top();
-  void finish(Scope* scope, uint64_t now, bool on_own_thread);
+  void finish(Scope* scope, uint64_t now, bool nested);
+  void cover(uint64_t serial, uint64_t ticks);
+  bool is_innermost(const Scope* scope) const;
   void take_off(Scope* scope);
   Scope* new_scope();
 

@@ -5,6 +5,8 @@
 // inside it, and a walk can stop at that frame. A region is bound to nothing: the frame that opened
 // it goes on, may be suspended with the region open, or may have returned. It holds for an event if
 // the frames that opened it are still on the stack or have returned; not if one is suspended.
+#include <algorithm>
+
 #include "core/lane.h"
 
 namespace pellucid {
@@ -112,7 +114,7 @@ size_t Lane::follow(const Floor& floor) {
 NodeId Lane::place(const Floor& floor, size_t unchanged) {
   NodeId base = floor.scope ? floor.scope->node : thread_node_;
   size_t from = 0;
-  bool nodes_hold = path_regions_ == regions_serial_;
+  bool nodes_hold = path_regions_ == regions_serial_ && !(open_regions_ && resumed(unchanged));
   if (nodes_hold && unchanged > path_from_) {
     return extend(path_[unchanged - 1].node, unchanged);
   }
@@ -122,6 +124,12 @@ NodeId Lane::place(const Floor& floor, size_t unchanged) {
   path_regions_ = regions_serial_;
   path_from_ = from;
   return extend(base, from);
+}
+
+// Whether a generator or coroutine has come onto the path, and with it maybe a region of its own.
+bool Lane::resumed(size_t from) const {
+  return std::any_of(path_.begin() + ptrdiff_t(from), path_.end(),
+                     [](const PathFrame& frame) { return frame.has(suspendable); });
 }
 
 NodeId Lane::extend(NodeId node, size_t from) {
@@ -153,7 +161,11 @@ const Scope* Lane::innermost_region(const Floor& floor, size_t& from) const {
       ++common;
     }
     bool suspended = false;
-    for (size_t k = common; k < opened.size(); ++k) suspended |= opened[k].has(suspendable);
+    for (size_t k = common; k < opened.size(); ++k) {
+      // Where contextlib's __enter__ ran it, it rests at the `yield` that is the body of the `with`.
+      bool rests = k > 0 && opened[k - 1].has(generator_driver);
+      suspended |= opened[k].has(suspendable) && !rests;
+    }
     if (suspended) continue;
     from = moved_on ? common - 1 : common;
     return scope;
@@ -168,7 +180,7 @@ void Lane::drop_entering_frames() {
     return count >= back && (path_[count - back].line.traits & traits);
   };
   for (;;) {
-    if (has(1, enters | ours | dispatches)) {
+    if (has(1, enters | dispatches) || (has(1, ours) && !has(1, suspendable))) {
       count -= 1;
     } else if (has(1, suspendable) && has(2, generator_driver)) {
       count -= 2;

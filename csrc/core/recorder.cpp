@@ -86,7 +86,7 @@ bool Recorder::start(std::string own_folder, ThreadNames running_threads,
     start_ticks_ = Clock::instance().ticks();
     active_.store(this, std::memory_order_release);
   }
-  name_thread(system_thread_name());
+  lane_of_this_thread();
   return true;
 }
 
@@ -178,16 +178,21 @@ Origin Recorder::origin_of(const pellucid_event& event, Lane& lane) {
     return {};
   }
   if (event.kind != PELLUCID_BACKWARD) return {};
-  uint64_t entry =
-      lane_of_thread_[event.forward_thread % max_threads].load(std::memory_order_acquire);
-  if (entry && entry >> 32 == event.forward_thread) {
-    Lane* forward = lanes_[uint32_t(entry)].load(std::memory_order_acquire);
-    NodeId node = forward->forwards.get(forward_owner(session_, event.forward_thread),
-                                        uint64_t(event.sequence));
-    if (node) return {forward->id, node};
-  }
+  Lane* forward = lane_of(event.forward_thread, lane);
+  NodeId node = forward ? forward->forwards.get(forward_owner(session_, event.forward_thread),
+                                                uint64_t(event.sequence))
+                        : Tree::root;
+  if (node) return {forward->id, node};
   ++lane.losses[Loss::backward_unlinked];
   return {};
+}
+
+// The lane of the framework's thread of that number, as seen from `lane`.
+Lane* Recorder::lane_of(uint64_t thread, Lane& lane) {
+  if (lane.thread_number == thread) return &lane;
+  uint64_t entry = lane_of_thread_[thread % max_threads].load(std::memory_order_acquire);
+  if (!entry || entry >> 32 != thread) return nullptr;
+  return lanes_[uint32_t(entry)].load(std::memory_order_acquire);
 }
 
 Lane* Recorder::lane_of_this_thread() {
@@ -219,15 +224,15 @@ Lane* Recorder::attach(const std::string* name) {
   return lane;
 }
 
-// Under the lock. `name`: what Python calls the thread; else what is known of it.
+// Under the lock. `name`: what Python calls the thread that it starts; else what is known of it.
 void Recorder::join_session(Lane& lane, const std::string* name) {
   if (!recording() || (lane.session == session_ && lane.recording)) return;
   if (lane.session != session_) lane.begin_session(session_, symbols_.get());
-  auto running = running_threads_.find(uint64_t(pthread_self()));
-  bool was_running = running != running_threads_.end();
-  std::string known = was_running ? running->second : name ? *name : system_thread_name();
+  // Numbers come back: one that is new by its name is not the thread that had the number before.
+  auto running = running_threads_.extract(uint64_t(pthread_self()));
+  bool was_running = running && !name;
+  std::string known = name ? *name : running ? running.mapped() : system_thread_name();
   uint64_t start = was_running ? start_ticks_ : Clock::instance().ticks();
-  if (was_running) running_threads_.erase(running);  // the number comes back with another thread
   lane.begin_thread(symbols_->frame(FrameKind::thread, known), start);
   ++threads_;
 }
@@ -255,7 +260,8 @@ void Recorder::end_step(Scope* scope) {
   uint64_t now = Clock::instance().ticks();
   {
     std::lock_guard lock(mutex_);
-    if (recording() && scope->lane->session == session_) {
+    // Whatever is open belongs to this session: the end of one leaves none.
+    if (recording() && scope->state.load(std::memory_order_relaxed) == ScopeState::open) {
       FrameId frame = scope->lane->tree.at(scope->node).frame;
       steps_.push_back({frame, scope->start, now > scope->start ? now - scope->start : 0});
     }
@@ -276,7 +282,7 @@ std::vector<NewModule> Recorder::take_new_modules() {
 }
 
 size_t Recorder::open_scopes() {
-  return t_lane && t_lane->session == session_ ? t_lane->depth() : 0;
+  return t_lane && t_lane->session == session_ ? t_lane->open_scopes() : 0;
 }
 
 void Recorder::in_fork_parent() {

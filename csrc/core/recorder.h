@@ -45,6 +45,7 @@ class Recorder {
   static constexpr size_t max_threads = 8192;
 
   Lane* lane_of_this_thread();
+  Lane* lane_of(uint64_t thread, Lane& lane);
   Lane* attach(const std::string* name);
   void join_session(Lane& lane, const std::string* name);
   static void detach(void* lane);

@@ -86,9 +86,14 @@ uint8_t Symbols::traits_of(const CodeInfo& info, int flags) const {
       ends_with(info.file, "torch/nn/modules/module.py")) {
     traits |= module_call;
   }
+  bool contextlib = ends_with(info.file, "/contextlib.py");
   if (ends_with(info.name, "__enter__") || ends_with(info.name, "__aenter__")) {
     traits |= enters;
-    if (ends_with(info.file, "/contextlib.py")) traits |= generator_driver;
+    if (contextlib) traits |= generator_driver;
+  }
+  if (contextlib && (ends_with(info.name, "enter_context") ||
+                     ends_with(info.name, "enter_async_context"))) {
+    traits |= enters;  // of an ExitStack
   }
   if (ends_with(info.file, "torch/_ops.py")) traits |= dispatches;
   return traits;

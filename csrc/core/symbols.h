@@ -37,7 +37,7 @@ enum CodeTrait : uint8_t {
   suspendable = 1,       // generators and coroutines: out of the stack without having returned
   ours = 2,              // pellucid's own Python
   module_call = 4,       // torch.nn.Module._wrapped_call_impl
-  enters = 8,            // an __enter__
+  enters = 8,            // an __enter__, or what stands for one
   generator_driver = 16,  // contextlib's __enter__, which runs the generator above it
   dispatches = 32         // torch.ops' own call
 };

@@ -13,7 +13,7 @@ static int on_event(PyCodeEvent event, PyCodeObject* code) {
 
 int pellucid_watch_code_deaths(void (*died)(PyCodeObject*)) {
   on_death = died;
-  watcher = PyCode_AddWatcher(on_event);
+  if (watcher < 0) watcher = PyCode_AddWatcher(on_event);  // else a fork child's, from its parent
   return watcher < 0 ? -1 : 0;
 }
 

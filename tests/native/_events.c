@@ -1,5 +1,6 @@
 // A native source that misbehaves on purpose: events with the GIL released, from threads that Python
 // does not know, ended on other threads or out of order.
+#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <pthread.h>
@@ -24,11 +25,12 @@ static PyObject* attach(PyObject* self, PyObject* address) {
 // kind, name[, sequence, thread, forward_thread]
 static int parse(PyObject* args, pellucid_event* event, PyObject** callback) {
   int kind;
+  Py_ssize_t unused;
   long long sequence = -1;
   unsigned long long thread = 0, forward_thread = 0;
   *callback = Py_None;
-  if (!PyArg_ParseTuple(args, "iy|OLKK", &kind, &event->name, callback, &sequence, &thread,
-                        &forward_thread)) {
+  if (!PyArg_ParseTuple(args, "is#|OLKK", &kind, &event->name, &unused, callback, &sequence,
+                        &thread, &forward_thread)) {
     return 0;
   }
   event->kind = (pellucid_kind)kind;

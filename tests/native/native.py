@@ -8,13 +8,15 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+import threading
+import time
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from types import FrameType, ModuleType
-from typing import Any, NamedTuple, Protocol
+from types import FrameType
+from typing import Any, NamedTuple, Protocol, cast
 
 import pellucid
 from pellucid import _core
@@ -30,6 +32,7 @@ __all__ = [
     "Witness",
     "build",
     "frames_of",
+    "join",
     "load_built",
     "recording",
 ]
@@ -48,7 +51,7 @@ class Events(Protocol):
     def event(
         self,
         kind: int,
-        name: bytes,
+        name: str | bytes,
         callback: Callable[[], Any] | None = ...,
         sequence: int = ...,
         thread: int = ...,
@@ -58,7 +61,7 @@ class Events(Protocol):
     def begin(
         self,
         kind: int,
-        name: bytes,
+        name: str | bytes,
         callback: None = ...,
         sequence: int = ...,
         thread: int = ...,
@@ -95,9 +98,9 @@ def load_built(built: Path) -> Events:
     """The compiled extension, told where the core is."""
     spec = importlib.util.spec_from_file_location("_events", built)
     assert spec is not None and spec.loader is not None
-    module: ModuleType = importlib.util.module_from_spec(spec)
+    module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    events: Events = module  # type: ignore[assignment]
+    events = cast(Events, module)
     events.attach(_core.api())
     return events
 
@@ -202,7 +205,7 @@ class Witness:
     def __call__(self, *arguments: Any) -> Any:
         """One event; gives the first argument back, so that it fits wherever a function does."""
         name = f"event {len(self.seen)}"
-        self._events.event(OPERATOR, name.encode(), lambda: self._note(name))
+        self._events.event(OPERATOR, name, lambda: self._note(name))
         return arguments[0] if arguments else None
 
     def _note(self, name: str) -> None:
@@ -222,10 +225,17 @@ def frames_of(frame: FrameType | None) -> list[Entry]:
     entries = []
     while frame is not None:
         code = frame.f_code
-        name = code.co_qualname if sys.version_info >= (3, 11) else code.co_name
+        name = getattr(code, "co_qualname", code.co_name)  # 3.11 on
         entries.append(Entry("python", name, code.co_filename, frame.f_lineno))
         frame = frame.f_back
     return entries[::-1]
+
+
+def join(thread: threading.Thread) -> None:
+    """Wait until the system's thread is gone, which outlives Python's by what ends it."""
+    thread.join()
+    while Path(f"/proc/self/task/{thread.native_id}").exists():
+        time.sleep(0)
 
 
 def _column(typecode: str, data: bytes) -> array[int]:

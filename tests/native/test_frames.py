@@ -8,6 +8,7 @@ import functools
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -44,18 +45,16 @@ def yield_from(here: Witness) -> None:
         got = 0
         while got < 3:
             got = yield here(got)
-        return here(got)
+        return int(here(got))
 
     def outer() -> Generator[int, int, None]:
         here((yield from inner()))
 
     driven = outer()
     next(driven)
-    for i in range(5):
-        try:
+    with suppress(StopIteration):
+        for i in range(5):
             driven.send(i)
-        except StopIteration:
-            break
     thrown = outer()
     next(thrown)
     with pytest.raises(KeyError):
@@ -194,7 +193,7 @@ def called_from_c(here: Witness) -> None:
     sorted([3, 1, 2], key=lambda x: here(x))
     functools.reduce(here, [1, 2, 3])
     functools.reduce(lambda a, b: here(a) + b, [1, 2, 3])
-    list(filter(here, map(lambda x: here(x), range(3))))
+    list(filter(here, map(lambda x: here(x), range(3))))  # noqa: C417
     functools.partial(functools.partial(here, 1), 2)()
     "".join(str(here(i)) for i in range(2))
 
@@ -241,7 +240,7 @@ def thrown(here: Witness) -> None:
     for _ in range(2):
         try:
             fail()
-        except ValueError:
+        except ValueError:  # noqa: PERF203
             here()
         else:
             here()
@@ -252,10 +251,10 @@ def nested(here: Witness) -> None:
 
     def inside() -> None:
         here()
-        here._events.event(OPERATOR, b"middle", here)
+        here._events.event(OPERATOR, "middle", here)
 
-    here._events.event(OPERATOR, b"outer", inside)
-    here._events.event(OPERATOR, b"outer", lambda: here._events.event(OPERATOR, b"same", inside))
+    here._events.event(OPERATOR, "outer", inside)
+    here._events.event(OPERATOR, "outer", lambda: here._events.event(OPERATOR, "same", inside))
 
 
 def in_a_thread(here: Witness) -> None:
@@ -307,38 +306,42 @@ def test_events_are_where_the_interpreter_says(
     assert not recorded.losses
 
 
+HOWS = ["trace", "profile", *(["monitoring"] if sys.version_info >= (3, 12) else [])]
+
+
+@contextmanager
+def observed(how: str) -> Iterator[None]:
+    """All events that the interpreter has are told to somebody."""
+    if how == "monitoring":
+        monitoring: Any = getattr(sys, how)
+        kinds = monitoring.events
+        wanted = (kinds.LINE, kinds.CALL, kinds.PY_START, kinds.INSTRUCTION, kinds.RAISE)
+        monitoring.use_tool_id(4, "test")
+        for kind in wanted:
+            monitoring.register_callback(4, kind, lambda *_: None)
+        monitoring.set_events(4, sum(wanted))
+        yield
+        monitoring.set_events(4, 0)
+        monitoring.free_tool_id(4)
+    else:
+        before = getattr(sys, f"get{how}")()
+        getattr(sys, f"set{how}")(lambda *_: lambda *_: None)
+        yield
+        getattr(sys, f"set{how}")(before)
+
+
 @programs
-@pytest.mark.parametrize("watch", ["settrace", "setprofile", "monitoring"])
+@pytest.mark.parametrize("how", HOWS)
 def test_events_are_there_under_observation(
-    program: Callable[[Witness], None], watch: str, witness: Witness
+    program: Callable[[Witness], None], how: str, witness: Witness
 ) -> None:
-    if watch == "monitoring":
-        if sys.version_info < (3, 12):
-            pytest.skip("sys.monitoring came with 3.12")
-        tool, events = 4, sys.monitoring.events
-        sys.monitoring.use_tool_id(tool, "test")
-        kinds = events.LINE | events.CALL | events.PY_START | events.INSTRUCTION | events.RAISE
-        for i in range(20):
-            if kinds >> i & 1:
-                sys.monitoring.register_callback(tool, 1 << i, lambda *_: None)
-        sys.monitoring.set_events(tool, kinds)
-    with recording() as recorded:
-        if watch != "monitoring":
-            before = getattr(sys, watch.replace("set", "get"))()
-            getattr(sys, watch)(lambda *_: lambda *_: None)
-        try:
-            program(witness)
-        finally:
-            if watch == "monitoring":
-                sys.monitoring.set_events(tool, 0)
-                sys.monitoring.free_tool_id(tool)
-            else:
-                getattr(sys, watch)(before)
+    with recording() as recorded, observed(how):
+        program(witness)
 
     witness.check(recorded)
 
 
-def test_events_nest_with_the_python_between_them(events: Events, witness: Witness) -> None:
+def test_events_nest_with_the_python_between_them(witness: Witness) -> None:
     with recording() as recorded:
         nested(witness)
 
@@ -367,7 +370,7 @@ def test_the_outermost_of_very_many_frames_are_left_out_and_counted(witness: Wit
 
 def test_what_an_operator_calls_deep_down_stays_below_it(events: Events, witness: Witness) -> None:
     with recording() as recorded:
-        events.event(OPERATOR, b"around", lambda: deep(witness, 5000))
+        events.event(OPERATOR, "around", lambda: deep(witness, 5000))
 
     for name in witness.seen:
         assert recorded.around(name) == ["operator around", f"operator {name}"]
@@ -380,7 +383,7 @@ def test_callbacks_from_foreign_threads_have_their_frames(events: Events) -> Non
         seen.append(frames_of(sys._getframe(1)))
 
     def callback() -> None:
-        events.event(OPERATOR, b"inside", inside)
+        events.event(OPERATOR, "inside", inside)
 
     with recording() as recorded:
         events.foreign_threads(2, 1, callback)

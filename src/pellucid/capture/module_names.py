@@ -151,12 +151,17 @@ _registry = _Registry()
 
 
 class ModuleNames:
-    """One recording's names by the core's frame number, filled while the program runs."""
+    """One recording's names by the core's frame number, filled while the program runs.
+
+    Modules die at any moment, on any thread, and what the core has seen of one is named while the
+    name is still its: so ``_name_known`` may run inside any other method, and a token waits in
+    ``_waiting`` until it is named or given up.
+    """
 
     def __init__(self) -> None:
         self.by_frame: dict[int, ModuleName] = {}
-        self._fresh: list[_Token] = []  # not looked for yet
-        self._unknown: list[_Token] = []
+        self._waiting: dict[_Token, None] = {}
+        self._not_new: set[_Token] = set()  # looked for among the new ones already
 
     def start(self) -> None:
         """Take part in what the process knows of its modules."""
@@ -165,7 +170,7 @@ class ModuleNames:
     def stop(self) -> None:
         """Name what is left, whatever it costs."""
         self._name_known()
-        if self._fresh or self._unknown:
+        if self._waiting:
             _registry.look_around()
             self._name_known()
         _registry.before_death = None
@@ -173,38 +178,34 @@ class ModuleNames:
     def name_new(self) -> float:
         """Name what the core has newly seen; gives the seconds after which to ask again, or 0."""
         self._name_known()
-        if not self._fresh and not self._unknown:
+        if not self._waiting:
             return 0.0
+        waiting = list(self._waiting)
         if not _registry.rest():
             _registry.look_around()
             self._name_known()
-            self._fresh.clear()  # already gone
-            self._unknown.clear()
+            for token in waiting:  # those that were not found are already gone
+                self._waiting.pop(token, None)
+            self._not_new.clear()
             return 0.0
-        if self._fresh and not _registry.young_rest():
-            _registry.look_for({(address, cls) for _, address, cls in self._fresh})
+        fresh = [token for token in waiting if token not in self._not_new]
+        if not fresh:
+            return _registry.rest()
+        if not _registry.young_rest():
+            _registry.look_for({(address, cls) for _, address, cls in fresh})
             self._name_known()
-            self._unknown += self._fresh
-            self._fresh.clear()
-        if self._fresh:
-            return min(_registry.rest(), _registry.young_rest())
-        return _registry.rest() if self._unknown else 0.0
+            self._not_new.update(fresh)
+            return _registry.rest() if self._waiting else 0.0
+        return min(_registry.rest(), _registry.young_rest())
 
     def _name_known(self) -> None:
-        # What the core has seen of a module that dies is named while the name is still its.
-        self._fresh = self._left_of(self._fresh + core.take_new_modules())
-        self._unknown = self._left_of(self._unknown)
-
-    def _left_of(self, waiting: list[_Token]) -> list[_Token]:
-        left = []
-        for token in waiting:
+        self._waiting.update(dict.fromkeys(core.take_new_modules()))
+        for token in list(self._waiting):
             frame, address, type_address = token
             name = _registry.name(address, type_address)
-            if name is None:
-                left.append(token)
-            else:
+            if name is not None:
                 self.by_frame[frame] = name
-        return left
+                self._waiting.pop(token, None)
 
 
 def _module_class() -> Any:

@@ -27,8 +27,8 @@ class profile:
     ``os.exec*`` or SIGTERM; None writes no file. ``modules``: name the nn.Module that each operator
     ran under. Once left, ``prof.profile`` is the :class:`Profile`; ``prof.save(path)`` writes it.
 
-    Raises :class:`SessionError` on entry where this process is being recorded already. Where ``out``
-    cannot be written, a line on stderr says so and the program goes on.
+    Raises :class:`SessionError` on entry where this process is being recorded already. Where
+    ``out`` cannot be written, a line on stderr says so and the program goes on.
 
     >>> with pellucid.profile() as prof:
     ...     train()

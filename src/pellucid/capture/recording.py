@@ -66,8 +66,7 @@ def to_profile(
         builder.loss(kind, 1, detail)
     for index, (frame, start, duration) in enumerate(recorded["steps"]):
         builder.step(run, index, recorded["frames"][frame][1], start, duration)
-    files = dict.fromkeys(frame[2] for frame in recorded["frames"] if frame[2])
-    for path, text in read_sources(files, folder):
+    for path, text in read_sources(nodes.files(), folder):
         builder.source(path, text)
     builder.meta.update(_meta(folder))
     return builder.finish()
@@ -123,6 +122,10 @@ class _Nodes:
         self.unnamed = len(unnamed)
         for src, dst in recomputed(self._frames, self._parent, self._frame, self._origin):
             self._builder.edge(EdgeKind.RECOMPUTE_OF, self.ids[src], self.ids[dst])
+
+    def files(self) -> list[str]:
+        """The source files of the nodes' frames."""
+        return sorted({self._frames[frame][2] for frame in self._frame_ids} - {""})
 
     def _node(self, parent: int, frame: int, origin: int) -> int:
         key = parent, frame, origin

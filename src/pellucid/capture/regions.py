@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import inspect
+from collections.abc import Callable, Generator
 from contextlib import ContextDecorator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pellucid.capture.native import core
+from pellucid.errors import UsageError
 
 __all__ = ["region", "step"]
 
-_F = TypeVar("_F", bound=Callable[..., object])
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class region(ContextDecorator):
@@ -24,6 +27,32 @@ class region(ContextDecorator):
     def __init__(self, name: str) -> None:
         self._name = name.replace("\0", "\\0").encode("utf-8", "surrogatepass")
         self._open: list[int] = []
+
+    def __call__(self, function: _F) -> _F:
+        """Decorate a function: every call of it is inside the region; of generators and coroutines
+        all that they run, until they are done.
+        """
+        wrapper: Callable[..., Any]
+        if inspect.iscoroutinefunction(function):
+
+            async def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with self._recreate_cm():
+                    return await function(*args, **kwargs)
+
+        elif inspect.isgeneratorfunction(function):
+
+            def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+                with self._recreate_cm():
+                    return (yield from function(*args, **kwargs))
+
+        elif inspect.isasyncgenfunction(function):
+            raise UsageError(
+                f"{function.__qualname__} is an async generator, which a region cannot decorate: "
+                "use `with region(...)` inside it"
+            )
+        else:
+            return super().__call__(function)
+        return functools.wraps(function)(wrapper)  # type: ignore[return-value]
 
     def _recreate_cm(self) -> region:
         return type(self)._of(self._name)

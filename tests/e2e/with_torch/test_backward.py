@@ -184,7 +184,7 @@ def test_double_backward() -> None:
     (first,) = ran_in["first"]
     assert lines(origin(first), __file__)[-1] == line_of(__file__, "forward")
     (second,) = ran_in["second"]
-    assert first in origin(second).path, "it is the backward of the pow inside the first backward"
+    assert origin(second).parent == first, "the backward of the pow inside the first backward"
     assert logical_lines(second) == [line_of(__file__, "forward")]
 
 

@@ -44,7 +44,7 @@ def paths(profile: Profile, operator: str = "aten::addmm") -> dict[tuple[str, ..
     return dict(found)
 
 
-def unnamed(profile: Profile) -> list[str]:
+def losses(profile: Profile) -> list[str]:
     return [loss.kind for loss in profile.losses]
 
 
@@ -61,7 +61,7 @@ def test_names_are_qualified_within_the_root() -> None:
         ("Model", "heads.a"): 5,
         ("Model", "heads.b", "heads.b.0"): 5,
     }
-    assert unnamed(profile) == []
+    assert losses(profile) == []
     (node,) = profile.nodes(kind="module", name="blocks.1.up")
     assert dict(node.frame.attrs) == {"class": "torch.nn.modules.linear.Linear", "root": "Model"}
 
@@ -129,9 +129,12 @@ def test_modules_made_in_a_loop_do_not_grow_the_tree() -> None:
 
     few, many = record(lambda: work(3)), record(lambda: work(100))
 
-    assert len(many) <= len(few) + 2
+    # Twice: those that lived too short to be named go by their class, and are counted.
+    assert len(many) < 2 * len(few)
     assert sum(paths(many).values()) == 200
-    assert len(many.nodes(kind="module")) <= 8
+    names = {node.frame.name for node in many.nodes(kind="module")}
+    assert names <= {"Layer", "up", "down", "Linear"}
+    assert ("Linear" in names) == ("module_unnamed" in losses(many))
 
 
 def test_the_name_of_a_dead_model_does_not_go_to_its_successor() -> None:

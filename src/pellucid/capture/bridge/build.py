@@ -24,6 +24,7 @@ from pellucid.errors import BridgeError, CompilerMissing
 
 __all__ = ["COMPILERS", "Torch", "build_folder", "cache_folder", "find_compiler", "find_or_build"]
 
+_DIGEST_SIZE = hashlib.sha256().digest_size
 _SOURCES = Path(__file__).parent
 COMPILERS = ("g++", "c++", "clang++")
 
@@ -128,7 +129,7 @@ def find_or_build(torch: Torch, folder: Path) -> tuple[Path, str]:
     if compiler is None:
         # Whichever compiler made it, it was made for this very torch.
         for path in sorted(folder.glob(f"{stem}*.so")):
-            if _is_ours(path):
+            if _is_as_built(path):
                 return path, path.stem
         raise CompilerMissing(
             "no C++ compiler was found to build the bridge to torch with, once; install g++ "
@@ -136,7 +137,7 @@ def find_or_build(torch: Torch, folder: Path) -> tuple[Path, str]:
         )
     key = stem + _compiler_key(compiler)
     path = folder / f"{key}.so"
-    if not _is_ours(path):
+    if not _is_as_built(path):
         _build(torch, compiler, key, path)
     return path, key
 
@@ -148,12 +149,20 @@ def _compiler_key(compiler: list[str]) -> str:
     return hashlib.sha256(identity.encode()).hexdigest()[:8]
 
 
-def _is_ours(path: Path) -> bool:
+def _is_as_built(path: Path) -> bool:
+    """Whether the file is there, ours alone to write, and whole: loading a part of one crashes."""
     try:
         status = path.lstat()
     except FileNotFoundError:
         return False
-    return stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+        return False
+    data = path.read_bytes()
+    return data[-_DIGEST_SIZE:] == _digest(data[:-_DIGEST_SIZE])
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
 
 
 def _build(torch: Torch, compiler: list[str], key: str, target: Path) -> None:
@@ -178,6 +187,10 @@ def _build(torch: Torch, compiler: list[str], key: str, target: Path) -> None:
         )
         if done.returncode != 0:
             raise BridgeError(_compiler_said(compiler[0], done.stderr))
+        digest = _digest(built.read_bytes())
+        with built.open("ab") as file:
+            file.write(digest)  # after the end, where no loader looks
+        built.chmod(0o700)
         built.replace(target)
 
 

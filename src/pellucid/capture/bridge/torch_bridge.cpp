@@ -22,32 +22,36 @@ struct Context final : at::ObserverContext {
 };
 
 struct Spare {
-  Spare* next = nullptr;
+  Spare* next;
 };
 
-struct Spares {
-  Spare* first = nullptr;
-  int room = 64;  // scopes may end on another thread than they began on, time and again
-  ~Spares() {
-    room = 0;
-    while (Spare* spare = std::exchange(first, first ? first->next : nullptr)) {
-      ::operator delete(spare);
-    }
+constexpr int most_spares = 64;  // scopes may end on another thread than they began on, always
+
+#define FAST_THREAD_LOCAL [[gnu::tls_model("initial-exec")]] thread_local
+FAST_THREAD_LOCAL Spare* first_spare = nullptr;
+FAST_THREAD_LOCAL int spare_count = 0;
+
+struct FreeSparesAtThreadEnd {
+  ~FreeSparesAtThreadEnd() {
+    spare_count = most_spares;  // keep no more
+    while (first_spare) ::operator delete(std::exchange(first_spare, first_spare->next));
   }
 };
 
-thread_local Spares spares;
-
 void* Context::operator new(size_t size) {
-  if (!spares.first) return ::operator new(size);
-  ++spares.room;
-  return std::exchange(spares.first, spares.first->next);
+  if (!first_spare) return ::operator new(size);
+  --spare_count;
+  return std::exchange(first_spare, first_spare->next);
 }
 
 void Context::operator delete(void* memory) {
-  if (spares.room == 0) return ::operator delete(memory);
-  --spares.room;
-  spares.first = new (memory) Spare{spares.first};
+  if (spare_count == most_spares) return ::operator delete(memory);
+  if (spare_count == 0) {
+    thread_local FreeSparesAtThreadEnd at_thread_end;
+    static_cast<void>(&at_thread_end);
+  }
+  ++spare_count;
+  first_spare = new (memory) Spare{first_spare};
 }
 
 pellucid_kind kind_of(at::RecordScope scope) {

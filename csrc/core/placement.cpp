@@ -155,10 +155,16 @@ const Scope* Lane::innermost_region(const Floor& floor, size_t& from) const {
     const auto& opened = scope->path;
     size_t common = 0;
     bool moved_on = false;
-    while (common < std::min(opened.size(), path_.size()) && !moved_on &&
-           opened[common].same_call(path_[common])) {
+    auto same_call = [&] {
+      return common < std::min(opened.size(), path_.size()) &&
+             opened[common].same_call(path_[common]);
+    };
+    while (same_call()) {
       moved_on = opened[common].lasti != path_[common].lasti;
+      bool same_line = opened[common].line.frame == path_[common].line.frame;
       ++common;
+      // The loop that drives a generator may be another instruction the second time (3.12).
+      if (moved_on && !(same_line && same_call() && opened[common].has(suspendable))) break;
     }
     bool suspended = false;
     for (size_t k = common; k < opened.size(); ++k) {

@@ -98,6 +98,29 @@ def test_a_generators_region_holds_while_the_generator_runs(do: Do) -> None:
     assert recorded.count("mine") == 1
 
 
+def test_a_generators_region_holds_in_a_hot_loop(do: Do) -> None:
+    def inner() -> Iterator[int]:
+        for _ in range(100):
+            do("inside")
+            yield 1
+
+    def numbers() -> Iterator[int]:
+        with region("mine"):
+            yield from inner()
+
+    def loop() -> None:
+        for _ in numbers():
+            do("between")
+
+    with recording() as recorded:
+        for _ in range(3):
+            loop()
+
+    assert recorded.around("inside") == ["region mine", "operator inside"]
+    assert recorded.around("between") == ["operator between"]
+    assert recorded.count("inside") == recorded.count("between") == 300
+
+
 def test_a_generators_region_holds_when_c_code_drives_it(do: Do) -> None:
     def names() -> Iterator[str]:
         with region("mine"):

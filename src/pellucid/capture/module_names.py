@@ -19,7 +19,9 @@ __all__ = ["ModuleName", "ModuleNames"]
 
 # Looking at every object of a large program takes tens of ms: rest a hundred times as long.
 _REST = 100.0
-_YOUNG = (0, 1)  # generations of the garbage collector that never hold many objects
+# A look at the youngest generations of the garbage collector takes less than a ms.
+_YOUNG = (0, 1)
+_YOUNG_REST = 20.0
 _MOST_ALIASES = 16
 
 
@@ -109,7 +111,7 @@ class _Registry:
             modules.update((id(module), module) for module in known if module is not None)
             self._learn_all(modules.values())
         now = time.monotonic()
-        self._young_rest_until = now + _REST * (now - began)
+        self._young_rest_until = now + _YOUNG_REST * (now - began)
 
     def _learn_all(self, modules: Iterable[Any]) -> None:
         for root, named in _name_all(modules):

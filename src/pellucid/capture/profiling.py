@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from contextlib import suppress
@@ -61,6 +62,7 @@ class profile:
         self._pid = os.getpid()
         if self._out is not None:
             self._ways_out.install(self._end)
+        atexit.register(self._end_with_the_process)
         return self
 
     def __exit__(
@@ -73,11 +75,17 @@ class profile:
             return  # a forked child: the recording is its parent's
         self._end("stopped" if kind is None else f"exception {kind.__qualname__}")
 
-    def _end(self, ended: str) -> None:
+    def _end_with_the_process(self) -> None:
+        # Nobody has left the block; our helper thread must be gone before the interpreter is.
+        if self._pid == os.getpid():
+            self._end("never stopped", complete=False)
+
+    def _end(self, ended: str, complete: bool = True) -> None:
         """Stop and save, once. The program goes on even if that fails: it is not its fault."""
         self._ways_out.uninstall()
+        atexit.unregister(self._end_with_the_process)
         try:
-            self._profile = self._session.stop(ended)
+            self._profile = self._session.stop(ended, complete)
             if self._out is not None:
                 self._session.save(self._out)
         except Exception as error:

@@ -38,6 +38,7 @@ def to_profile(
     names: ModuleNames | None,
     folder: str,
     ended: str,
+    complete: bool,
     problems: Sequence[tuple[str, str]],
 ) -> Profile:
     """Build the profile of one run; ``folder`` is where relative file names count from."""
@@ -50,7 +51,7 @@ def to_profile(
         start_ns=recorded["start_ns"],
         wall_ns=recorded["wall_ns"],
         threads=recorded["threads"],
-        complete=True,
+        complete=complete,
         ended=ended,
     )
     nodes = _Nodes(builder, recorded, names.by_frame if names is not None else None)

@@ -79,8 +79,10 @@ class Session:
         self._threads.install()
         self._hook = when_imported("torch", self._attach_torch, on_error=self._note_failure)
 
-    def stop(self, ended: str = "stopped") -> Profile:
+    def stop(self, ended: str = "stopped", complete: bool = True) -> Profile:
         """End the recording and give what it saw; again and again the same profile.
+
+        ``complete``: whether it was ended on purpose, or by a way out that is known.
 
         Raises :class:`SessionError` in a forked child, which has nothing of it.
         """
@@ -104,6 +106,7 @@ class Session:
                 names=self._names,
                 folder=self._folder,
                 ended=ended,
+                complete=complete,
                 problems=self._problems,
             )
             return self._profile

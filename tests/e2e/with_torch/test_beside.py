@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 from torch.profiler import ProfilerActivity
 
 import pellucid
-from with_torch.recordings import calls, python, record, run, script
+from with_torch.recordings import calls, record, run, script
 
 ONE = torch.ones(1)
 CPU = [ProfilerActivity.CPU]
@@ -58,27 +59,27 @@ def test_torchs_profiler_around_ours_and_interleaved() -> None:
     assert calls(ours.profile)["aten::mul"] == 20
 
 
-def test_a_compiled_program_runs_as_it_does(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_compiled_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
     body = """
         import torch
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
-        compiled = torch.compile(model, backend="aot_eager")
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for _ in range(3):
-            loss = compiled(torch.ones(3, 4)).square().sum()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        print(loss.item().hex())
+        x = torch.ones(3, 4)
+        model(x).sum().backward()
+        eager = model[0].weight.grad.clone()
+        compiled = torch.compile(model)
+        for _ in range(2):
+            model.zero_grad()
+            compiled(x).sum().backward()
+        torch.testing.assert_close(model[0].weight.grad, eager)
+        print("the same")
     """
     script(tmp_path, body)
-    plain = python(tmp_path, "x.py")
 
-    recorded, profile = run(tmp_path, "x.py")
+    ended, profile = run(tmp_path, "x.py")
 
-    assert plain.status == 0, plain.stderr
-    assert recorded == plain
-    assert calls(profile)["aten::addmm"] >= 6
+    assert ended == (0, "the same\n", "")
     names = {node.frame.name for node in profile.nodes(kind="operator")}
     assert any(name.startswith("Torch-Compiled Region") for name in names)

@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
 import torch
 from torch import Tensor, nn
 
 from pellucid.model import Profile
-from with_torch.recordings import calls, modules, record, run, script
+from with_torch.recordings import calls, modules, python, record, run, script
 
 
 class Layer(nn.Module):
@@ -224,3 +225,34 @@ def test_a_model_that_is_gone_at_the_end_of_a_short_program_has_its_names(tmp_pa
 
     assert ended == (0, "", "")
     assert paths(profile) == {("Net", "blocks.0"): 1, ("Net", "blocks.1"): 1}
+
+
+@pytest.mark.xfail(strict=True, reason="the core has to filter gc.get_objects() in one C call")
+def test_looking_for_modules_keeps_nothing_of_the_programs_alive(tmp_path: Path) -> None:
+    body = """
+        import threading, time, weakref
+        import torch
+        from pellucid.capture.module_names import _live_modules
+
+        class Thing:
+            pass
+
+        def look():
+            while not stop:
+                _live_modules(torch.nn.Module)
+
+        stop = False
+        looking = threading.Thread(target=look)
+        looking.start()
+        late = 0
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            thing = Thing()
+            ref = weakref.ref(thing)
+            del thing
+            late += ref() is not None
+        stop = True
+        looking.join()
+        print(late)
+    """
+    assert python(tmp_path, str(script(tmp_path, body))) == (0, "0\n", "")

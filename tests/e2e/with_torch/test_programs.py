@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 from pathlib import Path
 
 import pytest
 
+import pellucid
 from with_torch.recordings import calls, python, run, script
 
 TRAIN = """
@@ -43,20 +46,44 @@ def test_however_it_ends_what_was_recorded_is_there(tmp_path: Path, ended: str) 
     assert calls(profile)["AddmmBackward0"] == 3
 
 
-@pytest.mark.parametrize(
-    "end", ["pass", "sys.exit(3)", "raise ValueError", "os._exit(4)", "os.kill(os.getpid(), 15)"]
-)
+NEVER_STOPPED = {
+    "pass": (0, "never stopped", False),
+    "sys.exit(3)": (3, "never stopped", False),
+    "raise ValueError": (1, "never stopped", False),
+    "os._exit(4)": (4, "os._exit 4", True),
+    "os.kill(os.getpid(), 15); time.sleep(9)": (-15, "signal SIGTERM", True),
+}
+
+
+@pytest.mark.parametrize("end", NEVER_STOPPED)
 def test_started_and_never_stopped(tmp_path: Path, end: str) -> None:
-    body = f"{TRAIN}    import pellucid\n    pellucid.profile().__enter__()\n"
-    body += "    with torch.profiler.record_function('open'):\n"
-    body += "        model(torch.ones(2, 4)).sum().backward()\n"
-    body += f"        {end}\n"
-    expected = {"sys.exit(3)": 3, "raise ValueError": 1, "os._exit(4)": 4}
+    status, ended, complete = NEVER_STOPPED[end]
+    body = f"""
+    import os, sys, time, torch, pellucid
+    pellucid.profile(out="out.pellucid").__enter__()
+    scope = torch.profiler.record_function("open")
+    scope.__enter__()
+    torch.nn.Linear(4, 4)(torch.ones(2, 4)).sum().backward()
+    {end}
+    """
 
-    ended = python(tmp_path, str(script(tmp_path, body)))
+    outcome = python(tmp_path, str(script(tmp_path, body)))
 
-    assert ended.status == expected.get(end, -15 if "kill" in end else 0)
-    assert ("ValueError" in ended.stderr) == ("ValueError" in end)
+    assert outcome.status == status, outcome.stderr
+    assert ("ValueError" in outcome.stderr) == ("ValueError" in end)
+    profile = pellucid.load(tmp_path / "out.pellucid")
+    assert (profile.runs[0].ended, profile.runs[0].complete) == (ended, complete)
+    assert calls(profile)["AddmmBackward0"] == 1
+    assert {loss.kind: loss.count for loss in profile.losses} == {"scope_left_open": 1}
+
+
+def test_started_and_never_stopped_without_a_file(tmp_path: Path) -> None:
+    body = """
+    import torch, pellucid
+    pellucid.profile().__enter__()
+    torch.nn.Linear(4, 4)(torch.ones(2, 4)).sum().backward()
+    """
+    assert python(tmp_path, str(script(tmp_path, body))) == (0, "", "")
 
 
 def test_operators_in_a_thread_that_outlives_the_main_program(tmp_path: Path) -> None:
@@ -68,7 +95,6 @@ def test_operators_in_a_thread_that_outlives_the_main_program(tmp_path: Path) ->
             for _ in range(100):
                 torch.ones(2).add(1)
         threading.Thread(target=work, name="late").start()
-        threading.Thread(target=lambda: [torch.ones(2).mul(1) for _ in iter(int, 1)], daemon=True).start()
         go_on.set()
     """
     script(tmp_path, body)
@@ -200,3 +226,49 @@ def test_an_import_of_torch_that_fails_fails_as_it_does(tmp_path: Path) -> None:
     assert plain.status == 1
     assert profile.runs[0].ended == "exception ImportError"
     assert profile.losses == []
+
+
+def test_an_endless_loop_that_is_interrupted(tmp_path: Path) -> None:
+    body = """
+        import os, signal, threading, torch
+        def interrupt():
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Timer(0.3, interrupt).start()
+        try:
+            while True:
+                torch.ones(2).mul(1)
+        except KeyboardInterrupt:
+            print("interrupted")
+            raise
+    """
+    script(tmp_path, body)
+
+    ended, profile = run(tmp_path, "x.py")
+
+    assert (ended.status, ended.stdout) == (-signal.SIGINT, "interrupted\n")
+    assert profile.runs[0].ended == "KeyboardInterrupt"
+    assert calls(profile)["aten::mul"] > 100
+
+
+def test_names_that_are_hard_to_write_survive_file_and_output(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"\xff\xfe </script> \"'\t\n\\")
+    folder.mkdir(parents=True)
+    body = """
+        import torch
+        with torch.profiler.record_function('"\\t</script>\\\\\x1b[31m'):
+            torch.ones(2).mul(1)
+    """
+    script(folder, body)
+
+    ended, profile = run(folder, "x.py")
+
+    assert ended == (0, "", "")
+    (node,) = profile.nodes(kind="operator", name="aten::mul")
+    assert str(folder / "x.py") in {frame.file for frame in node.path}
+    assert calls(profile, "region") == {'"\t</script>\\\x1b[31m': 1}
+    for words in ["top", "--by", "line"], ["tree"], ["info"], ["top", "--json", "--by", "line"]:
+        shown = python(folder, "-m", "pellucid", words[0], "out.pellucid", *words[1:])
+        assert (shown.status, shown.stderr) == (0, ""), words
+        assert "\x1b" not in shown.stdout
+        if "--json" in words:
+            json.loads(shown.stdout)

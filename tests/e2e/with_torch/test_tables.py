@@ -39,9 +39,7 @@ class Net(nn.Module):
         return x
 
 
-def train() -> None:
-    torch.manual_seed(0)
-    net = Net()
+def train(net: Net) -> None:
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for _ in range(30):
         loss = net(torch.randn(16, 32)).square().mean()  # forward
@@ -49,9 +47,12 @@ def train() -> None:
         optimizer.step()
 
 
-def train_on_threads() -> None:
-    train()
-    threads = [threading.Thread(target=train, name=f"trainer {i}") for i in range(2)]
+def train_on_threads(first: Net, *others: Net) -> None:
+    train(first)
+    threads = [
+        threading.Thread(target=train, args=(net,), name=f"trainer {i}")
+        for i, net in enumerate(others)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -60,7 +61,8 @@ def train_on_threads() -> None:
 
 @pytest.fixture(scope="module")
 def profile() -> Profile:
-    return record(train_on_threads)
+    nets = [Net() for _ in range(3)]
+    return record(lambda: train_on_threads(*nets))
 
 
 @pytest.mark.parametrize("by", GROUPINGS)
@@ -116,7 +118,7 @@ def test_an_operator_counts_once_however_it_is_shown(profile: Profile) -> None:
 
 def test_the_command_line_says_the_same(profile: Profile, tmp_path: Path) -> None:
     with pellucid.profile() as prof:
-        train()
+        train(Net())
     prof.save(tmp_path / "x.pellucid")
     ended = python(tmp_path, "-m", "pellucid", "top", "x.pellucid", "--by", "module", "--json")
     assert ended.status == 0, ended.stderr

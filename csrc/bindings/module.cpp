@@ -8,6 +8,8 @@
 #include "core/recorder.h"
 #include "python/code_deaths.h"
 
+#include <unordered_set>
+
 #ifdef Py_GIL_DISABLED
 #error "pellucid does not support free-threaded builds of CPython"
 #endif
@@ -91,19 +93,21 @@ nb::bytes column(const std::vector<Node>& nodes, Get get) {
 }
 
 // Count, sum, min, max, m2; sums in ns, m2 in ns squared.
-nb::tuple stat_columns(const Recording& recording, Stat Node::* stat) {
+nb::tuple stat_columns(const Recording& recording, const Stat& (Times::*stat)() const) {
   const auto& nodes = recording.nodes;
   double scale = recording.ns_per_tick;
   return nb::make_tuple(
-      column<uint64_t>(nodes, [&](const Node& n) { return (n.*stat).count; }),
-      column<uint64_t>(nodes, [&](const Node& n) { return uint64_t((n.*stat).sum * scale + 0.5); }),
+      column<uint64_t>(nodes, [&](const Node& n) { return (n.times.*stat)().count; }),
+      column<uint64_t>(
+          nodes, [&](const Node& n) { return uint64_t((n.times.*stat)().sum * scale + 0.5); }),
       column<uint64_t>(nodes,
                        [&](const Node& n) {
-                         const Stat& s = n.*stat;
+                         const Stat& s = (n.times.*stat)();
                          return s.count ? uint64_t(double(s.min) * scale + 0.5) : 0;
                        }),
-      column<uint64_t>(nodes, [&](const Node& n) { return uint64_t((n.*stat).max * scale + 0.5); }),
-      column<double>(nodes, [&](const Node& n) { return (n.*stat).m2 * scale * scale; }));
+      column<uint64_t>(
+          nodes, [&](const Node& n) { return uint64_t((n.times.*stat)().max * scale + 0.5); }),
+      column<double>(nodes, [&](const Node& n) { return (n.times.*stat)().m2 * scale * scale; }));
 }
 
 nb::object text(const std::string& utf8) {
@@ -123,8 +127,8 @@ nb::object safe_text(const std::string& bytes) {
 nb::dict as_dict(const Recording& recording) {
   nb::list frames;
   for (const FrameRecord& f : recording.frames) {
-    frames.append(nb::make_tuple(kind_name(f.kind), safe_text(f.name), text(f.file), f.line,
-                                 f.first_line));
+    frames.append(
+        nb::make_tuple(kind_name(f.kind), safe_text(f.name), text(f.file), f.line, f.first_line));
   }
   nb::list steps;
   for (const RecordedStep& s : recording.steps) {
@@ -140,8 +144,8 @@ nb::dict as_dict(const Recording& recording) {
   result["parent"] = column<uint32_t>(recording.nodes, [](const Node& n) { return n.parent; });
   result["frame"] = column<uint32_t>(recording.nodes, [](const Node& n) { return n.frame; });
   result["origin"] = column<uint32_t>(recording.nodes, [](const Node& n) { return n.origin.node; });
-  result["duration"] = stat_columns(recording, &Node::duration);
-  result["time"] = stat_columns(recording, &Node::time);
+  result["duration"] = stat_columns(recording, &Times::duration);
+  result["time"] = stat_columns(recording, &Times::time);
   result["steps"] = steps;
   result["losses"] = losses;
   return result;
@@ -161,6 +165,20 @@ nb::dict stop() {
   Recording recording = Recorder::instance().stop();
   keep(on_new_modules, nb::none());
   return as_dict(recording);
+}
+
+// The objects of these very types that the collector knows. In one go, so that nothing of the
+// program's is kept alive while the program runs.
+nb::list live_instances(nb::set types, nb::object generation) {
+  std::unordered_set<PyTypeObject*> wanted;
+  for (nb::handle type : types) wanted.insert(reinterpret_cast<PyTypeObject*>(type.ptr()));
+  nb::object objects = nb::module_::import_("gc").attr("get_objects")(generation);
+  nb::list result;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(objects.ptr()); ++i) {
+    PyObject* object = PyList_GET_ITEM(objects.ptr(), i);
+    if (wanted.count(Py_TYPE(object))) result.append(nb::handle(object));
+  }
+  return result;
 }
 
 uintptr_t begin_region(nb::bytes name) {
@@ -193,6 +211,8 @@ NB_MODULE(_core, m) {
     }
     return result;
   });
+  m.def("live_instances", &live_instances, nb::arg("types"), nb::arg("generation").none());
+  m.def("leave_out", [](uint64_t ns) { Recorder::instance().leave_out(ns); });
   m.def("module_died", [](uintptr_t object) { Recorder::instance().module_died(object); });
   m.def("watch_sigterm", [](nb::object callback) {
     keep(on_sigterm, std::move(callback));
@@ -204,11 +224,14 @@ NB_MODULE(_core, m) {
   });
   m.def("api", [] { return reinterpret_cast<uintptr_t>(&api); });
   m.def("open_scopes", [] { return Recorder::instance().open_scopes(); });
-  m.def("set_clock", [](nb::object ns) {
-    if (ns.is_none()) {
-      Clock::instance().real();
-    } else {
-      Clock::instance().fake(nb::cast<uint64_t>(ns));
-    }
-  }, nb::arg("ns").none());
+  m.def(
+      "set_clock",
+      [](nb::object ns) {
+        if (ns.is_none()) {
+          Clock::instance().real();
+        } else {
+          Clock::instance().fake(nb::cast<uint64_t>(ns));
+        }
+      },
+      nb::arg("ns").none());
 }

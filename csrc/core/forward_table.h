@@ -49,8 +49,7 @@ class ForwardTable {
 
   // Mapped rather than allocated: pages that are never touched cost nothing.
   Entry* map() {
-    void* memory =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
     entries_.store(static_cast<Entry*>(memory), std::memory_order_release);
     return static_cast<Entry*>(memory);

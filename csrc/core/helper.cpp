@@ -129,7 +129,8 @@ void die_of_sigterm() {
 
 void die_of_sigterm_after(unsigned seconds) {
   pthread_t thread;
-  if (pthread_create(&thread, nullptr, end_later, reinterpret_cast<void*>(uintptr_t(seconds))) == 0) {
+  if (pthread_create(&thread, nullptr, end_later, reinterpret_cast<void*>(uintptr_t(seconds))) ==
+      0) {
     pthread_detach(thread);
   }
 }

@@ -1,6 +1,6 @@
 // A thread beside the program that sleeps until somebody has work for it which needs the GIL: new
-// modules to name, a SIGTERM to act upon. Waking it is safe from signal handlers and from inside the
-// framework.
+// modules to name, a SIGTERM to act upon. Waking it is safe from signal handlers and from inside
+// the framework.
 #pragma once
 
 #include <pthread.h>
@@ -15,8 +15,8 @@ class Helper {
  public:
   enum Call : uint32_t { stop_ = 1, new_modules = 2, sigterm = 4 };
 
-  // Called by the helper's thread, without the GIL. Returns the seconds after which to call again for
-  // the same reason; 0: not before somebody asks.
+  // Called by the helper's thread, without the GIL. Returns the seconds after which to call again
+  // for the same reason; 0: not before somebody asks.
   using Work = double (*)(Call);
 
   explicit Helper(Work work) : work_(work) { sem_init(&wake_, 0, 0); }

@@ -54,7 +54,7 @@ void Lane::end_thread(uint64_t end) {
   open_regions_ = 0;
   recording = false;
   uint64_t wall = end > thread_start_ ? end - thread_start_ : 0;
-  tree.at(thread_node_).time.add(wall > covered_ ? wall - covered_ : 0);
+  tree.at(thread_node_).times.add_time(wall > covered_ ? wall - covered_ : 0);
 }
 
 Scope* Lane::begin(const pellucid_event& event, Origin origin) {
@@ -96,10 +96,13 @@ void Lane::end_elsewhere(Scope* scope, uint64_t now) {
 // `nested`: it ended where it began, before all that it is in and after all that is in it.
 void Lane::finish(Scope* scope, uint64_t now, bool nested) {
   uint64_t spent = now > scope->start ? now - scope->start : 0;
-  Node& node = tree.at(scope->node);
-  node.duration.add(spent);
-  if (!scope->on_c_stack) return;
-  if (nested) node.time.add(spent > scope->children ? spent - scope->children : 0);
+  Times& times = tree.at(scope->node).times;
+  if (!scope->on_c_stack) return times.add_duration(spent);
+  if (nested) {
+    times.add_call(spent, spent > scope->children ? spent - scope->children : 0);
+  } else {
+    times.add_duration(spent);
+  }
   cover(scope->serial, nested ? spent : scope->children);
 }
 
@@ -172,7 +175,8 @@ NodeId Lane::child(NodeId parent, FrameId frame) {
 
 FrameId Lane::frame_of(FrameKind kind, const char* name) {
   CachedName& cached = names_[(uintptr_t(name) >> 3 ^ uintptr_t(name) >> 12) % names_.size()];
-  if (cached.pointer == name && cached.kind == kind && std::strcmp(cached.entry->first.c_str(), name) == 0) {
+  if (cached.pointer == name && cached.kind == kind &&
+      std::strcmp(cached.entry->first.c_str(), name) == 0) {
     return cached.entry->second;
   }
   Names& names = kind == FrameKind::region ? region_names_ : operator_names_;

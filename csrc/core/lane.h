@@ -1,6 +1,7 @@
-// What one running thread writes into: its tree, its shadow stack of open scopes and its caches. When
-// the thread ends, the lane goes to the next new thread, which grows its own root in the same tree:
-// memory follows the number of threads alive, and node numbers stay valid until the session ends.
+// What one running thread writes into: its tree, its shadow stack of open scopes and its caches.
+// When the thread ends, the lane goes to the next new thread, which grows its own root in the same
+// tree: memory follows the number of threads alive, and node numbers stay valid until the session
+// ends.
 #pragma once
 
 #include <Python.h>
@@ -25,16 +26,15 @@ class Lane;
 
 // One Python frame of the current path, with the node that stands for it.
 struct PathFrame {
-  const void* frame;
+  pellucid_mark mark;
   PyCodeObject* code;
-  int lasti;
   CodeLine line;
   const void* self;  // module calls: the module
   NodeId node;
 
   bool has(CodeTrait trait) const { return line.traits & trait; }
   bool same_call(const PathFrame& other) const {
-    return frame == other.frame && code == other.code && self == other.self;
+    return mark.frame == other.mark.frame && code == other.code && self == other.self;
   }
 };
 
@@ -54,18 +54,21 @@ struct pellucid_scope {
   bool adrift;      // claimed to be on the C stack, but was seen not to be
   pellucid::NodeId node;
   uint64_t serial;
-  uint64_t floor;      // serial of the operator that the path below starts from
+  uint64_t floor;  // serial of the operator that the path below starts from
   uint64_t start;
-  uint64_t children;   // ticks inside operators directly below
-  uint64_t ended_at;   // ended elsewhere
-  const void* frame;   // the innermost Python frame at entry
-  int lasti;
+  uint64_t children;                      // ticks inside operators directly below
+  uint64_t ended_at;                      // ended elsewhere
+  pellucid_mark mark;                     // the innermost Python frame at entry
   std::vector<pellucid::PathFrame> path;  // regions: the Python path at entry, outermost first
 };
 
 namespace pellucid {
 
 using Scope = pellucid_scope;
+
+inline bool operator==(const pellucid_mark& a, const pellucid_mark& b) {
+  return a.frame == b.frame && a.position == b.position;
+}
 
 inline uint64_t forward_owner(uint64_t session, uint64_t thread) { return session << 32 | thread; }
 
@@ -77,8 +80,10 @@ class Lane {
   void begin_thread(FrameId name, uint64_t start);
   void end_thread(uint64_t end);  // books the thread's own time; leaves no open scope behind
 
+  void leave_out(uint64_t ticks) { thread_start_ += ticks; }
+
   Scope* begin(const pellucid_event& event, Origin origin);
-  void end(Scope* scope, uint64_t now);            // by the owner
+  void end(Scope* scope, uint64_t now);  // by the owner
   static void end_elsewhere(Scope* scope, uint64_t now);
 
   size_t open_scopes() const;
@@ -127,6 +132,7 @@ class Lane {
   Floor floor() const;
   bool walk(PyThreadState* thread, const Scope* floor);
   size_t follow(const Floor& floor);
+  PathFrame describe(const pellucid_mark& mark);
   NodeId place(const Floor& floor, size_t unchanged);
   bool resumed(size_t from) const;
   NodeId extend(NodeId node, size_t from);
@@ -161,7 +167,7 @@ class Lane {
 
   // The Python path of the event being placed, outermost first; before, that of the event before.
   std::vector<PathFrame> path_;
-  std::vector<pellucid_py_frame> raw_ = std::vector<pellucid_py_frame>(64);
+  std::vector<pellucid_mark> walked_marks_ = std::vector<pellucid_mark>(64);  // innermost first
   size_t walked_ = 0;
   uint64_t path_floor_ = 0;    // serial of the floor it starts from
   uint64_t path_regions_ = 0;  // regions_serial_ when its nodes were made

@@ -7,12 +7,12 @@
 namespace pellucid {
 
 enum class Loss : uint8_t {
-  scope_left_open,       // its thread or the session ended first
-  stack_truncated,       // Python frames beyond the deepest that is walked
-  backward_unlinked,     // a backward function whose forward event was forgotten
-  tree_full,             // an event booked on its parent
-  foreign_interpreter,   // Python frames of a sub-interpreter
-  names_merged,          // a region whose name came after too many others
+  scope_left_open,      // its thread or the session ended first
+  stack_truncated,      // Python frames beyond the deepest that is walked
+  backward_unlinked,    // a backward function whose forward event was forgotten
+  tree_full,            // an event booked on its parent
+  foreign_interpreter,  // Python frames of a sub-interpreter
+  names_merged,         // a region whose name came after too many others
   count_
 };
 

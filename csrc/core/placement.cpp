@@ -1,10 +1,11 @@
 // Where in the tree an event belongs: below the Python frames between it and what it is nested in.
 //
-// Two kinds of scope can be open. An operator is bound to the C stack: as long as it runs, the Python
-// frame that called it stays where it was, so an event with the same innermost frame is directly
-// inside it, and a walk can stop at that frame. A region is bound to nothing: the frame that opened
-// it goes on, may be suspended with the region open, or may have returned. It holds for an event if
-// the frames that opened it are still on the stack or have returned; not if one is suspended.
+// Two kinds of scope can be open. An operator is bound to the C stack: as long as it runs, the
+// Python frame that called it stays where it was, so an event with the same innermost frame is
+// directly inside it, and a walk can stop at that frame. A region is bound to nothing: the frame
+// that opened it goes on, may be suspended with the region open, or may have returned. It holds for
+// an event if the frames that opened it are still on the stack or have returned; not if one is
+// suspended.
 #include <algorithm>
 
 #include "core/lane.h"
@@ -18,14 +19,11 @@ constexpr size_t deepest_walk = 2048;
 }  // namespace
 
 NodeId Lane::locate(PyThreadState* thread, Scope& scope, bool is_region) {
-  pellucid_py_frame innermost{};
-  bool in_python = thread && pellucid_top_frame(thread, &innermost);
   scope.on_c_stack = !is_region;
-  scope.frame = innermost.frame;
-  scope.lasti = innermost.lasti;
+  scope.mark = {};
+  bool in_python = thread && pellucid_innermost(thread, &scope.mark);
   Scope* top = stack_.empty() ? nullptr : stack_.back();
-  bool directly_inside = top && top->on_c_stack && !top->adrift && top->frame == scope.frame &&
-                         top->lasti == scope.lasti;
+  bool directly_inside = top && top->on_c_stack && !top->adrift && top->mark == scope.mark;
   if (!in_python || directly_inside) {
     if (is_region) {
       scope.path.clear();
@@ -62,24 +60,25 @@ Lane::Floor Lane::floor() const {
   return {};
 }
 
-// Reads the frames above the floor into raw_, innermost first. False where the floor is not below.
+// Marks the frames above the floor, innermost first. False where the floor is not below.
 bool Lane::walk(PyThreadState* thread, const Scope* floor) {
-  const void* stop = floor ? floor->frame : nullptr;
+  const void* stop = floor ? floor->mark.frame : nullptr;
+  auto& marks = walked_marks_;
   int stopped;
-  size_t count = pellucid_walk(thread, stop, raw_.data(), raw_.size(), &stopped);
-  if (count > raw_.size() && raw_.size() < deepest_walk) {
-    raw_.resize(std::min(count, deepest_walk));
-    count = pellucid_walk(thread, stop, raw_.data(), raw_.size(), &stopped);
+  size_t count = pellucid_walk(thread, stop, marks.data(), marks.size(), &stopped);
+  if (count > marks.size() && marks.size() < deepest_walk) {
+    marks.resize(std::min(count, deepest_walk));
+    count = pellucid_walk(thread, stop, marks.data(), marks.size(), &stopped);
   }
   if (stop && !stopped) return false;
-  if (count > raw_.size()) {
+  if (count > marks.size()) {
     ++losses[Loss::stack_truncated];
-    walked_ = raw_.size();
+    walked_ = marks.size();
     return true;
   }
   walked_ = count;
   if (stop) {
-    if (raw_[count - 1].lasti != floor->lasti) return false;
+    if (!(marks[count - 1] == floor->mark)) return false;
     --walked_;
   }
   return true;
@@ -94,21 +93,24 @@ size_t Lane::follow(const Floor& floor) {
   uint64_t serial = floor.scope ? floor.scope->serial : 0;
   if (serial != path_floor_) path_.clear();
   path_floor_ = serial;
+  const pellucid_mark* outermost = walked_marks_.data() + walked_;
   size_t same = 0;
   for (size_t limit = std::min(path_.size(), walked_); same < limit; ++same) {
-    const pellucid_py_frame& frame = raw_[walked_ - 1 - same];
     const PathFrame& known = path_[same];
-    if (known.frame != frame.frame || known.code != frame.code || known.lasti != frame.lasti) break;
-    if (known.self && known.self != pellucid_first_local(frame.frame)) break;
+    if (!(known.mark == *--outermost)) break;
+    if (known.self && known.self != pellucid_first_local(known.mark.frame)) break;
   }
   path_.resize(same);
-  for (size_t i = same; i < walked_; ++i) {
-    const pellucid_py_frame& frame = raw_[walked_ - 1 - i];
-    CodeLine line = line_of(frame.code, frame.lasti);
-    const void* self = line.traits & module_call ? pellucid_first_local(frame.frame) : nullptr;
-    path_.push_back({frame.frame, frame.code, frame.lasti, line, self, Tree::root});
-  }
+  for (size_t i = same; i < walked_; ++i) path_.push_back(describe(walked_marks_[walked_ - 1 - i]));
   return same;
+}
+
+PathFrame Lane::describe(const pellucid_mark& mark) {
+  pellucid_py_frame frame;
+  if (!pellucid_read_frame(mark.frame, &frame)) return {mark, nullptr, {0, ours}, nullptr, 0};
+  CodeLine line = line_of(frame.code, frame.lasti);
+  const void* self = line.traits & module_call ? pellucid_first_local(mark.frame) : nullptr;
+  return {mark, frame.code, line, self, Tree::root};
 }
 
 NodeId Lane::place(const Floor& floor, size_t unchanged) {
@@ -160,7 +162,7 @@ const Scope* Lane::innermost_region(const Floor& floor, size_t& from) const {
              opened[common].same_call(path_[common]);
     };
     while (same_call()) {
-      moved_on = opened[common].lasti != path_[common].lasti;
+      moved_on = opened[common].mark.position != path_[common].mark.position;
       bool same_line = opened[common].line.frame == path_[common].line.frame;
       ++common;
       // The loop that drives a generator may be another instruction the second time (3.12).
@@ -168,7 +170,8 @@ const Scope* Lane::innermost_region(const Floor& floor, size_t& from) const {
     }
     bool suspended = false;
     for (size_t k = common; k < opened.size(); ++k) {
-      // Where contextlib's __enter__ ran it, it rests at the `yield` that is the body of the `with`.
+      // Where contextlib's __enter__ ran it, it rests at the `yield` that is the body of the
+      // `with`.
       bool rests = k > 0 && opened[k - 1].has(generator_driver);
       suspended |= opened[k].has(suspendable) && !rests;
     }

@@ -71,8 +71,7 @@ Recorder& Recorder::instance() {
   return *process_recorder.load();
 }
 
-bool Recorder::start(std::string own_folder, ThreadNames running_threads,
-                     void (*on_new_module)()) {
+bool Recorder::start(std::string own_folder, ThreadNames running_threads, void (*on_new_module)()) {
   {
     std::lock_guard lock(mutex_);
     if (recording()) return false;
@@ -83,6 +82,7 @@ bool Recorder::start(std::string own_folder, ThreadNames running_threads,
     for (auto& entry : lane_of_thread_) entry.store(0, std::memory_order_relaxed);
     ++session_;
     start_unix_ns_ = unix_ns();
+    left_out_ = 0;
     start_ticks_ = Clock::instance().ticks();
     active_.store(this, std::memory_order_release);
   }
@@ -109,7 +109,7 @@ Recording Recorder::stop() {
   result.frames = symbols_->frames();
   result.ns_per_tick = Clock::instance().ns_per_tick();
   result.start_unix_ns = start_unix_ns_;
-  result.wall_ns = uint64_t(double(now - start_ticks_) * result.ns_per_tick);
+  result.wall_ns = uint64_t(double(now - start_ticks_ - left_out_) * result.ns_per_tick);
   result.threads = threads_;
   for (RecordedStep step : steps_) {
     step.start = uint64_t(double(step.start - start_ticks_) * result.ns_per_tick);
@@ -267,6 +267,14 @@ void Recorder::end_step(Scope* scope) {
     }
   }
   end(scope);
+}
+
+void Recorder::leave_out(uint64_t ns) {
+  std::lock_guard lock(mutex_);
+  if (!recording() || !t_lane || !t_lane->recording) return;
+  auto ticks = uint64_t(double(ns) / Clock::instance().ns_per_tick());
+  t_lane->leave_out(ticks);
+  left_out_ += ticks;
 }
 
 void Recorder::code_died(PyCodeObject* code) {

@@ -1,4 +1,5 @@
-// The recorder of this process: threads, sessions, and the way events take into their thread's lane.
+// The recorder of this process: threads, sessions, and the way events take into their thread's
+// lane.
 #pragma once
 
 #include <array>
@@ -31,6 +32,8 @@ class Recorder {
   static void end(Scope* scope) noexcept;
 
   void end_step(Scope* scope);
+  // Takes time that we spent ourselves, on the calling thread, out of its recorded time.
+  void leave_out(uint64_t ns);
   void name_thread(const std::string& name);
   void code_died(PyCodeObject* code);
   void module_died(uintptr_t object);
@@ -61,6 +64,7 @@ class Recorder {
 
   std::atomic<uint64_t> session_{0};
   uint64_t start_ticks_ = 0;
+  uint64_t left_out_ = 0;
   int64_t start_unix_ns_ = 0;
   std::unique_ptr<Symbols> symbols_;
   ThreadNames running_threads_;

@@ -17,10 +17,7 @@ class Merger {
   std::vector<Node> run() {
     for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
       for (NodeId node = 0; node < ids_[lane].size(); ++node) {
-        Node& merged = tree_.at(id_of(lane, node));
-        const Node& source = lanes_[lane]->tree.at(node);
-        merged.duration.merge(source.duration);
-        merged.time.merge(source.time);
+        tree_.at(id_of(lane, node)).times.merge(lanes_[lane]->tree.at(node).times);
       }
     }
     std::vector<Node> nodes(tree_.size());

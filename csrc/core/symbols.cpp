@@ -91,8 +91,8 @@ uint8_t Symbols::traits_of(const CodeInfo& info, int flags) const {
     traits |= enters;
     if (contextlib) traits |= generator_driver;
   }
-  if (contextlib && (ends_with(info.name, "enter_context") ||
-                     ends_with(info.name, "enter_async_context"))) {
+  if (contextlib &&
+      (ends_with(info.name, "enter_context") || ends_with(info.name, "enter_async_context"))) {
     traits |= enters;  // of an ExitStack
   }
   if (ends_with(info.file, "torch/_ops.py")) traits |= dispatches;
@@ -130,8 +130,7 @@ FrameId Symbols::module(const void* object) {
   if (auto dot = name.rfind('.'); dot != name.npos) name = name.substr(dot + 1);
   if (++module_count_ > max_modules) return intern({FrameKind::module, std::string(name), ""});
   auto id = FrameId(frames_.size());
-  frames_.push_back(
-      {FrameKind::module, std::string(name), "", 0, 0, address, uintptr_t(type)});
+  frames_.push_back({FrameKind::module, std::string(name), "", 0, 0, address, uintptr_t(type)});
   modules_[address] = id;
   new_modules_.push_back({id, address, uintptr_t(type)});
   if (on_new_module_) on_new_module_();

@@ -1,6 +1,6 @@
-// Everything that has a name, interned once a session: frames by content, code objects and modules by
-// address. Addresses come back after an object dies, so its death (told by the interpreter or by a
-// weak reference) is published as an epoch, upon which each thread forgets what it had cached.
+// Everything that has a name, interned once a session: frames by content, code objects and modules
+// by address. Addresses come back after an object dies, so its death (told by the interpreter or by
+// a weak reference) is published as an epoch, upon which each thread forgets what it had cached.
 #pragma once
 
 #include <Python.h>
@@ -34,10 +34,10 @@ struct FrameRecord {
 
 // What the placement of events needs to know of a code object.
 enum CodeTrait : uint8_t {
-  suspendable = 1,       // generators and coroutines: out of the stack without having returned
-  ours = 2,              // pellucid's own Python
-  module_call = 4,       // torch.nn.Module._wrapped_call_impl
-  enters = 8,            // an __enter__, or what stands for one
+  suspendable = 1,        // generators and coroutines: out of the stack without having returned
+  ours = 2,               // pellucid's own Python
+  module_call = 4,        // torch.nn.Module._wrapped_call_impl
+  enters = 8,             // an __enter__, or what stands for one
   generator_driver = 16,  // contextlib's __enter__, which runs the generator above it
   dispatches = 32         // torch.ops' own call
 };
@@ -55,7 +55,8 @@ struct NewModule {
 
 class Symbols {
  public:
-  // `on_new_module` is called without the GIL, from inside the framework: it may only wake somebody.
+  // `on_new_module` is called without the GIL, from inside the framework: it may only wake
+  // somebody.
   Symbols(std::string own_folder, void (*on_new_module)())
       : own_folder_(std::move(own_folder)), on_new_module_(on_new_module) {}
 

@@ -4,8 +4,7 @@
 #include "python/walk.h"
 
 static pellucid_text read_text(PyObject* text) {
-  pellucid_text out = {PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text),
-                       (int)PyUnicode_KIND(text)};
+  pellucid_text out = {PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text), (int)PyUnicode_KIND(text)};
   return out;
 }
 

@@ -4,24 +4,25 @@
 
 #include "python/walk.h"
 
-static void read_frame(PyFrameObject* frame, pellucid_py_frame* out) {
-  out->frame = frame;
-  out->code = frame->f_code;
-  out->lasti = frame->f_lasti * 2;
+// Code objects lie 16 bytes apart, in the lower half of the address space.
+static pellucid_mark mark(const PyFrameObject* frame) {
+  pellucid_mark out = {
+      frame, (uint64_t)(uintptr_t)frame->f_code >> 4 << 20 ^ (uint64_t)(frame->f_lasti & 0xFFFFF)};
+  return out;
 }
 
-int pellucid_top_frame(PyThreadState* thread, pellucid_py_frame* out) {
+int pellucid_innermost(PyThreadState* thread, pellucid_mark* out) {
   if (!thread->frame) return 0;
-  read_frame(thread->frame, out);
+  *out = mark(thread->frame);
   return 1;
 }
 
-size_t pellucid_walk(PyThreadState* thread, const void* stop, pellucid_py_frame* out,
-                     size_t capacity, int* stopped) {
+size_t pellucid_walk(PyThreadState* thread, const void* stop, pellucid_mark* out, size_t capacity,
+                     int* stopped) {
   size_t count = 0;
   *stopped = 0;
   for (PyFrameObject* frame = thread->frame; frame; frame = frame->f_back) {
-    if (count < capacity) read_frame(frame, &out[count]);
+    if (count < capacity) out[count] = mark(frame);
     ++count;
     if (frame == stop) {
       *stopped = 1;
@@ -29,6 +30,12 @@ size_t pellucid_walk(PyThreadState* thread, const void* stop, pellucid_py_frame*
     }
   }
   return count;
+}
+
+int pellucid_read_frame(const void* frame, pellucid_py_frame* out) {
+  out->code = ((const PyFrameObject*)frame)->f_code;
+  out->lasti = ((const PyFrameObject*)frame)->f_lasti * 2;
+  return 1;
 }
 
 const void* pellucid_first_local(const void* frame) {

@@ -6,7 +6,6 @@ matches the address, under the GIL, against the modules that are alive; it never
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
 import weakref
@@ -216,12 +215,7 @@ def _module_class() -> Any:
 
 def _live_modules(module_class: type, generations: Iterable[int | None] = (None,)) -> list[Any]:
     types = set(_subclasses(module_class))
-    return [
-        thing
-        for generation in generations
-        for thing in gc.get_objects(generation)
-        if type(thing) in types
-    ]
+    return [m for generation in generations for m in core.live_instances(types, generation)]
 
 
 def _subclasses(cls: type) -> Iterator[type]:

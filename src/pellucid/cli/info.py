@@ -46,7 +46,7 @@ def _run(run: Run) -> list[tuple[str, str]]:
     return [
         ("run", f"{run.id}: {where}"),
         ("started", _moment(run.start_ns)),
-        ("wall time", f"{wall} in {count(run.threads)} threads"),
+        ("wall time", f"{wall} in {count(run.threads)} thread{'s' if run.threads != 1 else ''}"),
         ("ended", ended if run.complete else f"{ended} (incomplete)"),
     ]
 

@@ -63,7 +63,8 @@ def test_started_and_never_stopped(tmp_path: Path, end: str) -> None:
     pellucid.profile(out="out.pellucid").__enter__()
     scope = torch.profiler.record_function("open")
     scope.__enter__()
-    torch.nn.Linear(4, 4)(torch.ones(2, 4)).sum().backward()
+    model = torch.nn.Linear(4, 4)
+    model(torch.ones(2, 4)).sum().backward()
     {end}
     """
 

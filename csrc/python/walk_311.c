@@ -22,13 +22,22 @@ static PyCodeObject* code_of(const Frame* frame) { return frame->f_code; }
 static const void* position_of(const Frame* frame) { return frame->prev_instr; }
 #endif
 
+// Where C called the interpreter stands a frame that runs no code (3.12 on). Its place on the C
+// stack says nothing of the program: a generator is the same one, whoever resumes it.
+static const Frame* without_trampolines(const Frame* frame) {
+#if PY_VERSION_HEX >= 0x030C0000
+  while (frame && frame->owner == FRAME_OWNED_BY_CSTACK) frame = frame->previous;
+#endif
+  return frame;
+}
+
 static pellucid_mark mark(const Frame* frame) {
   pellucid_mark out = {frame, (uint64_t)(uintptr_t)position_of(frame)};
   return out;
 }
 
 int pellucid_innermost(PyThreadState* thread, pellucid_mark* out) {
-  const Frame* frame = innermost(thread);
+  const Frame* frame = without_trampolines(innermost(thread));
   if (!frame) return 0;
   *out = mark(frame);
   return 1;
@@ -38,7 +47,8 @@ size_t pellucid_walk(PyThreadState* thread, const void* stop, pellucid_mark* out
                      int* stopped) {
   size_t count = 0;
   *stopped = 0;
-  for (const Frame* frame = innermost(thread); frame; frame = frame->previous) {
+  for (const Frame* frame = without_trampolines(innermost(thread)); frame;
+       frame = without_trampolines(frame->previous)) {
     if (count < capacity) out[count] = mark(frame);
     ++count;
     if (frame == stop) {

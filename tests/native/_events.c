@@ -1,5 +1,5 @@
-// A native source that misbehaves on purpose: events with the GIL released, from threads that Python
-// does not know, ended on other threads or out of order.
+// A native source that misbehaves on purpose: events with the GIL released, from threads that
+// Python does not know, ended on other threads or out of order.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -46,9 +46,9 @@ static PyObject* begin(PyObject* self, PyObject* args) {
   PyObject* callback;
   if (!parse(args, &event, &callback)) return NULL;
   pellucid_scope* scope;
-  Py_BEGIN_ALLOW_THREADS
+  Py_BEGIN_ALLOW_THREADS;
   scope = api->begin(&event);
-  Py_END_ALLOW_THREADS
+  Py_END_ALLOW_THREADS;
   return PyLong_FromVoidPtr(scope);
 }
 
@@ -56,9 +56,9 @@ static PyObject* end(PyObject* self, PyObject* handle) {
   (void)self;
   pellucid_scope* scope = PyLong_AsVoidPtr(handle);
   if (!scope && PyErr_Occurred()) return NULL;
-  Py_BEGIN_ALLOW_THREADS
+  Py_BEGIN_ALLOW_THREADS;
   if (scope) api->end(scope);
-  Py_END_ALLOW_THREADS
+  Py_END_ALLOW_THREADS;
   Py_RETURN_NONE;
 }
 
@@ -70,16 +70,16 @@ static PyObject* event(PyObject* self, PyObject* args) {
   pellucid_scope* scope;
   PyObject* result = Py_None;
   Py_INCREF(result);
-  Py_BEGIN_ALLOW_THREADS
+  Py_BEGIN_ALLOW_THREADS;
   scope = api->begin(&event);
-  Py_END_ALLOW_THREADS
+  Py_END_ALLOW_THREADS;
   if (callback != Py_None) {
     Py_DECREF(result);
     result = PyObject_CallNoArgs(callback);
   }
-  Py_BEGIN_ALLOW_THREADS
+  Py_BEGIN_ALLOW_THREADS;
   if (scope) api->end(scope);
-  Py_END_ALLOW_THREADS
+  Py_END_ALLOW_THREADS;
   return result;
 }
 
@@ -93,9 +93,9 @@ static PyObject* end_elsewhere(PyObject* self, PyObject* handle) {
   pellucid_scope* scope = PyLong_AsVoidPtr(handle);
   if (!scope) return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
   pthread_t thread;
-  Py_BEGIN_ALLOW_THREADS
+  Py_BEGIN_ALLOW_THREADS;
   if (pthread_create(&thread, NULL, end_scope, scope) == 0) pthread_join(thread, NULL);
-  Py_END_ALLOW_THREADS
+  Py_END_ALLOW_THREADS;
   Py_RETURN_NONE;
 }
 
@@ -140,12 +140,12 @@ static PyObject* foreign_threads(PyObject* self, PyObject* args) {
   int count;
   Job job = {0, NULL};
   if (!PyArg_ParseTuple(args, "ii|O", &count, &job.events, &job.callback)) return NULL;
-  Py_BEGIN_ALLOW_THREADS
+  Py_BEGIN_ALLOW_THREADS;
   for (int i = 0; i < count; ++i) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, foreign, &job) == 0) pthread_join(thread, NULL);
   }
-  Py_END_ALLOW_THREADS
+  Py_END_ALLOW_THREADS;
   Py_RETURN_NONE;
 }
 
@@ -178,9 +178,9 @@ static PyObject* start_storm(PyObject* self, PyObject* count) {
 static PyObject* stop_storm(PyObject* self, PyObject* unused) {
   (void)self, (void)unused;
   atomic_store(&storming, 0);
-  Py_BEGIN_ALLOW_THREADS
+  Py_BEGIN_ALLOW_THREADS;
   while (storm_threads > 0) pthread_join(storm[--storm_threads], NULL);
-  Py_END_ALLOW_THREADS
+  Py_END_ALLOW_THREADS;
   return PyLong_FromUnsignedLongLong(atomic_load(&begun));
 }
 
@@ -217,7 +217,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_events", NULL, -1, methods,
-                                    NULL,                  NULL,       NULL, NULL};
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_events", NULL, -1, methods, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__events(void) { return PyModule_Create(&module); }

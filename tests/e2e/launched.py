@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pellucid.capture.launcher import Request, arguments
+from pellucid.launch.launcher import Request, arguments
 
 __all__ = ["PYTHONS", "Outcome", "plainly", "recorded"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from launched import PYTHONS, Outcome, plainly, recorded
 
-from pellucid.capture.launcher import Request
+from pellucid.launch.launcher import Request
 
 PROGRAMS = {
     "namespace": """

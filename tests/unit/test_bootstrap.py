@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pellucid.capture.launcher import BOOTSTRAP
+from pellucid.launch.launcher import BOOTSTRAP
 
 
 def test_warnings_look_through_its_frames() -> None:

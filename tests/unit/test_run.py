@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pellucid.capture.claim import claim
-from pellucid.capture.launcher import BOOTSTRAP, Request
 from pellucid.cli import app, run
 from pellucid.errors import SessionError
+from pellucid.launch.claim import claim
+from pellucid.launch.launcher import BOOTSTRAP, Request
 
 
 class Executed(Exception):
@@ -175,7 +175,7 @@ def test_a_claim_is_one_of_the_file_not_of_its_name(tmp_path: Path) -> None:
 
 def test_a_claim_ends_with_a_killed_process(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from pellucid.capture.claim import claim\n"
+        "import sys, time; from pathlib import Path; from pellucid.launch.claim import claim\n"
         "claim(Path(sys.argv[1])); print('claimed', flush=True); time.sleep(60)"
     )
     words = [sys.executable, "-c", code, str(tmp_path / "x")]

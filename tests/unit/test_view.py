@@ -174,7 +174,7 @@ def test_what_is_pruned_is_on_a_line(profile: Profile, percent: int, depth: int)
         ("/usr/lib/python3/dist-packages/torch/optim/adam.py", True),
         ("/src/pytorch/torch/nn/modules/module.py", True),
         ("C:\\py\\Lib\\site-packages\\torch\\autograd\\graph.py", True),
-        ("/v/lib/python3.11/site-packages/pellucid/capture/launcher.py", True),
+        ("/v/lib/python3.11/site-packages/pellucid/launch/launcher.py", True),
         ("/v/lib/python3.11/site-packages/transformers/trainer.py", False),
         ("/home/me/torch/train.py", False),
         ("/home/me/pellucid/examples/train.py", False),

@@ -12,7 +12,7 @@ _INTERNAL_FILE = re.compile(
     | [\\/]lib(?:64)?[\\/]python3\.\d+t?[\\/](?!(?:site|dist)-packages[\\/])   # standard library
     | [\\/](?:site|dist)-packages[\\/](?:torch|functorch|torchgen)[\\/]
     | [\\/]torch[\\/](?:nn[\\/]modules|autograd|optim)[\\/]      # torch built from a checkout
-    | [\\/]pellucid[\\/](?:capture[\\/]|__(?:init|main)__\.py$)
+    | [\\/]pellucid[\\/](?:(?:capture|launch)[\\/]|__(?:init|main)__\.py$)
     """,
     re.VERBOSE,
 )

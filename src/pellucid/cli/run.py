@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, NoReturn
 import typer
 from typer.core import TyperCommand
 
-from pellucid.capture.claim import claim
-from pellucid.capture.launcher import Request, arguments
 from pellucid.errors import PellucidError, SessionError, UnsupportedPython, UsageError
+from pellucid.launch.claim import claim
+from pellucid.launch.launcher import Request, arguments
 
 __all__ = ["RunCommand", "interpreter_flags", "output_name", "run"]
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from pellucid.capture import exits
 from pellucid.capture.exits import WaysOut
-from pellucid.capture.program import Command, load
-from pellucid.capture.tracebacks import hide_frames
+from pellucid.launch.program import Command, load
+from pellucid.launch.tracebacks import hide_frames
 
 if TYPE_CHECKING:
     from pellucid.capture.session import Session

@@ -28,7 +28,7 @@ def _launcher() -> ModuleType:
         assert spec is not None and spec.loader is not None
         sys.modules["pellucid"] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules["pellucid"])
-    return importlib.import_module("pellucid.capture.launcher")
+    return importlib.import_module("pellucid.launch.launcher")
 
 
 def _step_aside(error: Exception) -> NoReturn:

@@ -1,0 +1,1 @@
+"""Running a whole program under a recording: what ``pellucid run`` execs."""

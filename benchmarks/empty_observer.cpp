@@ -5,9 +5,9 @@ static at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
 
 extern "C" void attach() {
   handle = at::addGlobalCallback(
-      at::RecordFunctionCallback([](const at::RecordFunction&) {
-        return std::unique_ptr<at::ObserverContext>();
-      }, [](const at::RecordFunction&, at::ObserverContext*) {})
+      at::RecordFunctionCallback(
+          [](const at::RecordFunction&) { return std::unique_ptr<at::ObserverContext>(); },
+          [](const at::RecordFunction&, at::ObserverContext*) {})
           .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
                    at::RecordScope::TORCHSCRIPT_FUNCTION, at::RecordScope::USER_SCOPE}));
 }

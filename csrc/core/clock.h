@@ -28,7 +28,7 @@ class Clock {
   // Measured over the time since the process loaded us; waits until that is long enough to trust.
   double ns_per_tick() const;
 
-  // Tests set time by hand; nullopt-like ~0 goes back to the real clock.
+  // Tests set time by hand.
   void fake(uint64_t ns);
   void real();
 

@@ -1,5 +1,5 @@
-// Leads torch's RecordFunction events to the core. Compiled at first use against the installed torch,
-// without Python's headers; the core is reached through its C function table.
+// Leads torch's RecordFunction events to the core. Compiled at first use against the installed
+// torch, without Python's headers; the core is reached through its C function table.
 #include <ATen/record_function.h>
 
 #include <memory>

@@ -2,13 +2,15 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <atomic>
+#include <unordered_set>
+#include <utility>
+
 #include "capture/bridge/core_api.h"
 #include "core/clock.h"
 #include "core/helper.h"
 #include "core/recorder.h"
 #include "python/code_deaths.h"
-
-#include <unordered_set>
 
 #ifdef Py_GIL_DISABLED
 #error "pellucid does not support free-threaded builds of CPython"
@@ -19,7 +21,8 @@ using namespace pellucid;
 
 namespace {
 
-Helper* helper = nullptr;
+std::atomic<Helper*> helper{nullptr};
+Helper* resting_helper = nullptr;  // kept: a signal handler may be using it to its very end
 PyObject* on_new_modules = nullptr;
 PyObject* on_sigterm = nullptr;
 
@@ -54,7 +57,7 @@ double work(Helper::Call call) {
 }
 
 void wake_for_new_modules() {
-  if (helper) helper->call(Helper::new_modules);
+  if (Helper* awake = helper) awake->call(Helper::new_modules);
 }
 
 void keep(PyObject*& slot, nb::object value) {
@@ -80,8 +83,10 @@ void start(nb::str own_folder, nb::dict thread_names, nb::object new_modules) {
   auto on_death = [](PyCodeObject* code) { Recorder::instance().code_died(code); };
   if (pellucid_watch_code_deaths(on_death) < 0) throw nb::python_error();
   keep(on_new_modules, std::move(new_modules));
-  helper = new Helper(work);
-  helper->start();
+  Helper* started = std::exchange(resting_helper, nullptr);
+  if (!started) started = new Helper(work);
+  started->start();
+  helper = started;
   Recorder::instance().start(utf8(own_folder), std::move(threads), wake_for_new_modules);
 }
 
@@ -152,17 +157,15 @@ nb::dict as_dict(const Recording& recording) {
 }
 
 nb::dict stop() {
-  bool ending = !helper;  // by another thread, which has let go of the GIL below
-  if (ending || !Recorder::instance().recording()) throw nb::value_error("not recording");
+  if (!Recorder::instance().recording()) throw nb::value_error("not recording");
   pellucid_unwatch_code_deaths();
   unwatch_sigterm();
-  Helper* ended = helper;
-  helper = nullptr;
-  if (!dying) {  // else it may be waiting for this very recording to be saved
-    nb::gil_scoped_release no_gil;
-    if (ended->stop()) delete ended;
-  }
   Recording recording = Recorder::instance().stop();
+  Helper* ended = helper.exchange(nullptr);  // nobody records any more, so nobody wakes it
+  if (!dying) {                              // else it may be waiting for this to be saved
+    nb::gil_scoped_release no_gil;
+    if (ended->stop()) resting_helper = ended;
+  }
   keep(on_new_modules, nb::none());
   return as_dict(recording);
 }

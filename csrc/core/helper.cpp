@@ -50,6 +50,7 @@ void* end_later(void* seconds) {
 }  // namespace
 
 bool Helper::start() {
+  calls_ = 0;
   // The program's signals are for the program's threads.
   sigset_t all, before;
   sigfillset(&all);
@@ -72,6 +73,7 @@ bool Helper::stop() {
     return false;
   }
   pthread_join(thread_, nullptr);
+  running_ = false;
   return true;
 }
 

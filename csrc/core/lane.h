@@ -147,7 +147,6 @@ class Lane {
   Scope* new_scope();
 
   FrameId frame_of(FrameKind kind, const char* name);
-  FrameId intern(FrameKind kind, std::string_view name);
   CodeLine line_of(PyCodeObject* code, int lasti);
   FrameId module_of(const void* self);
   NodeId child(NodeId parent, FrameId frame);

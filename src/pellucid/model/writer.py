@@ -70,7 +70,9 @@ def _create_beside(target: Path) -> Path:
 
 
 def _write(profile: Profile, path: Path) -> None:
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None)
+    # No URI: making one imports, and code that runs at exit must not. CPython forgets that it was
+    # to die of an interrupt when anything compiles meanwhile, as a first import does.
+    connection = sqlite3.connect(path, isolation_level=None)
     try:
         # The file is ours alone and thrown away on failure: neither journal nor locks are needed.
         connection.execute("PRAGMA journal_mode = OFF")

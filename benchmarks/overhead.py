@@ -175,7 +175,7 @@ def memory_table() -> None:
 
 def import_time() -> None:
     code = (
-        "import time; t = time.perf_counter(); import pellucid, sys;"
+        "import time; t = time.perf_counter(); import pellucid, sys; pellucid.profile;"
         "print(time.perf_counter() - t, 'torch' in sys.modules)"
     )
     runs = [

@@ -86,7 +86,6 @@ def test_results_and_random_states_are_the_same_to_the_last_bit(tmp_path: Path) 
 
 def test_memory_does_not_follow_the_number_of_operators(tmp_path: Path) -> None:
     body = """
-        import time
         from pathlib import Path
         import torch, pellucid
 
@@ -103,17 +102,15 @@ def test_memory_does_not_follow_the_number_of_operators(tmp_path: Path) -> None:
             before = peak()
             work(300_000)
             after = peak()
-            began = time.perf_counter()
-        print((after - before) / 1024, time.perf_counter() - began)
+        print((after - before) / 1024)
         print(sum(n.stats["duration"].count for n in prof.profile.nodes(name="aten::mul_")))
     """
     ended = python(tmp_path, str(script(tmp_path, body)))
 
     assert ended.status == 0, ended.stderr
-    megabytes, seconds, count = map(float, ended.stdout.split())
+    megabytes, count = map(float, ended.stdout.split())
     assert count == 301_000
     assert megabytes < 8
-    assert seconds < 1
 
 
 def test_names_of_generated_code_stay_right() -> None:

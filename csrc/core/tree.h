@@ -65,8 +65,8 @@ struct alignas(64) Node {
   NodeId parent = 0;
   FrameId frame = 0;
   Origin origin;
-  NodeId successor =
-      0;  // whose event began after this one's, last time: programs repeat themselves
+  // Whose event began after this one's the last time: programs repeat themselves.
+  NodeId successor = 0;
   Times times;
 };
 static_assert(sizeof(Node) == 128);
@@ -103,7 +103,6 @@ class Tree {
   Node& at(NodeId id) { return chunks_[chunk_of(id)][offset_of(id)]; }
   const Node& at(NodeId id) const { return chunks_[chunk_of(id)][offset_of(id)]; }
   size_t size() const { return size_.load(std::memory_order_acquire); }
-  bool full() const { return size() >= max_nodes; }
   void clear();
 
  private:

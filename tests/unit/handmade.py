@@ -81,5 +81,19 @@ def handmade_profile() -> Profile:
     builder.meta.update(folder="/w", command="train.py --epochs 1", python="3.11.4")
     for idx, duration in enumerate((10, 20, 30, 40)):
         builder.step(1, idx, "step", idx * 50 * MS, duration * MS)
+    function = builder.compile_entry("function", "Net.forward", file="/w/net.py", line=4)
+    attempt = builder.compile_entry(
+        "attempt", "0/0", parent=function, status="ok", duration_ns=5 * MS, detail={"guards": 2}
+    )
+    graph = builder.compile_entry("graph", "forward", parent=attempt)
+    code = builder.artifact(
+        "inductor_output_code",
+        "forward",
+        "cpp_fused_relu_0(a)\0\udc80",
+        compile=graph,
+        origin="g.py",
+    )
+    builder.link(artifact=code, compile=graph, line=1, end_line=1, file="/w/net.py", source_line=5)
+    builder.link(node=relu)
     builder.loss("late_end", 3, "3 operators ended after the recording")
     return builder.finish()

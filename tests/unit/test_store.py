@@ -43,6 +43,9 @@ def everything(profile: Profile) -> dict[str, Any]:
         "steps": profile.steps,
         "losses": profile.losses,
         "sources": profile.sources,
+        "compiles": profile.compiles,
+        "artifacts": profile.artifacts(),
+        "links": profile.links,
         "meta": profile.meta,
     }
 
@@ -260,3 +263,12 @@ def test_additional_tables_and_views_do_no_harm(tmp_path: Path) -> None:
     )
 
     assert len(load(file)) == 17
+
+
+def test_a_file_from_before_compilers_were_recorded_is_read(tmp_path: Path) -> None:
+    file = rewritten(tmp_path / "x", "DROP TABLE compile", "DROP TABLE artifact", "DROP TABLE link")
+
+    old = load(file)
+
+    assert len(old) == 17
+    assert (old.compiles, old.artifacts(), old.links) == ([], [], [])

@@ -7,9 +7,22 @@ from math import isfinite
 from typing import Any
 
 from pellucid.model.columns import StatColumns
-from pellucid.model.frame import Frame, FrameKind
+from pellucid.model.frame import Frame, FrameKind, canonical_json
 from pellucid.model.profile import Profile
-from pellucid.model.records import METRICS, Edge, EdgeKind, Loss, Metric, Run, Source, Step
+from pellucid.model.records import (
+    METRICS,
+    Artifact,
+    CompileEntry,
+    CompileKind,
+    Edge,
+    EdgeKind,
+    Link,
+    Loss,
+    Metric,
+    Run,
+    Source,
+    Step,
+)
 from pellucid.model.stat import Stat
 
 __all__ = ["ProfileBuilder"]
@@ -35,6 +48,9 @@ class ProfileBuilder:
         self._steps: list[Step] = []
         self._losses: dict[tuple[int, str, str], int] = {}
         self._sources: dict[str, Source] = {}
+        self._compiles: list[CompileEntry] = []
+        self._artifacts: list[Artifact] = []
+        self._links: dict[Link, None] = {}
 
     def frame(
         self,
@@ -117,6 +133,64 @@ class ProfileBuilder:
         """Keep the text of a source file."""
         self._sources[path] = Source(path, source_hash(text), text)
 
+    def compile_entry(
+        self,
+        kind: CompileKind | str,
+        name: str,
+        *,
+        parent: int | None = None,
+        run: int = 1,
+        file: str | None = None,
+        line: int | None = None,
+        status: str = "",
+        duration_ns: int | None = None,
+        detail: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Add something that a compiler did, and give its id."""
+        self._check_compile(parent)
+        id = len(self._compiles)
+        text = canonical_json(detail or {})
+        known = CompileKind(kind)
+        self._compiles.append(
+            CompileEntry(id, run, parent, known, name, file, line, status, duration_ns, text)
+        )
+        return id
+
+    def artifact(
+        self,
+        kind: str,
+        name: str,
+        text: str,
+        *,
+        compile: int | None = None,
+        language: str = "",
+        origin: str = "",
+    ) -> int:
+        """Add a text that a compiler made, and give its id."""
+        self._check_compile(compile)
+        id = len(self._artifacts)
+        self._artifacts.append(Artifact(id, compile, kind, name, language, text, origin))
+        return id
+
+    def link(
+        self,
+        *,
+        artifact: int | None = None,
+        compile: int | None = None,
+        line: int | None = None,
+        end_line: int | None = None,
+        file: str | None = None,
+        source_line: int | None = None,
+        node: int | None = None,
+    ) -> None:
+        """Link lines of an artifact, a source line and a node; the same link is kept once."""
+        self._check_compile(compile)
+        if artifact is not None and not 0 <= artifact < len(self._artifacts):
+            raise ValueError(f"no artifact {artifact}: make it with artifact() first")
+        if node is not None:
+            self._check_node(node)
+        self._links[Link(artifact, compile, line, end_line, file, source_line, node)] = None
+
     def finish(self) -> Profile:
         """The profile of all that was given; the builder must not be used afterwards."""
         self._check_runs()
@@ -131,6 +205,9 @@ class ProfileBuilder:
             steps=self._steps,
             losses=[Loss(run, kind, n, what) for (run, kind, what), n in self._losses.items()],
             sources=self._sources,
+            compiles=self._compiles,
+            artifacts=self._artifacts,
+            links=list(self._links),
             meta=self.meta,
         )
 
@@ -153,10 +230,15 @@ class ProfileBuilder:
         if not 0 <= node < len(self._parents):
             raise ValueError(f"no node {node}: make it with node() or child() first")
 
+    def _check_compile(self, entry: int | None) -> None:
+        if entry is not None and not 0 <= entry < len(self._compiles):
+            raise ValueError(f"no compile entry {entry}: make it with compile_entry() first")
+
     def _check_runs(self) -> None:
         used = {run for _, run in self._columns}
         used.update(step.run for step in self._steps)
         used.update(run for run, _, _ in self._losses)
+        used.update(entry.run for entry in self._compiles)
         unknown = used - {run.id for run in self._runs}
         if unknown:
             raise ValueError(f"no run {min(unknown)}: add it with run() before finish()")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from array import array
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from math import isfinite
 from typing import Any
 
@@ -13,7 +13,19 @@ from pellucid.model.builder import source_hash
 from pellucid.model.columns import StatColumns
 from pellucid.model.frame import Frame, FrameKind, canonical_json
 from pellucid.model.profile import Profile
-from pellucid.model.records import Edge, EdgeKind, Loss, Metric, Run, Source, Step
+from pellucid.model.records import (
+    Artifact,
+    CompileEntry,
+    CompileKind,
+    Edge,
+    EdgeKind,
+    Link,
+    Loss,
+    Metric,
+    Run,
+    Source,
+    Step,
+)
 from pellucid.model.text import unescape
 
 __all__ = ["Damaged", "decode_profile"]
@@ -25,8 +37,8 @@ class Damaged(Exception):
     """What is wrong inside the file; the reader adds which file and what to do."""
 
 
-def decode_profile(connection: sqlite3.Connection) -> Profile:
-    """Read all tables; raises :class:`Damaged` for the first value that cannot be."""
+def decode_profile(connection: sqlite3.Connection, missing: Collection[str] = ()) -> Profile:
+    """Read all tables but those ``missing``; raises :class:`Damaged` for the first bad value."""
     meta = {
         _text(key, "meta.key"): _text(value, "meta.value")
         for key, value in connection.execute("SELECT key, value FROM meta")
@@ -37,6 +49,17 @@ def decode_profile(connection: sqlite3.Connection) -> Profile:
     metrics = [_metric(at, row) for at, row in _rows(connection, "metric")]
     if len({metric.name for metric in metrics}) < len(metrics):
         raise Damaged("two metrics have the same name")
+    compiles: list[CompileEntry] = []
+    if "compile" not in missing:
+        rows = _rows(connection, "compile")
+        compiles = [_compile(id, at, row, len(runs)) for id, (at, row) in enumerate(rows)]
+    artifacts: list[Artifact] = []
+    if "artifact" not in missing:
+        rows = _rows(connection, "artifact")
+        artifacts = [_artifact(id, at, row, len(compiles)) for id, (at, row) in enumerate(rows)]
+    links: list[Link] = []
+    if "link" not in missing:
+        links = _links(connection, len(artifacts), len(compiles), len(parents))
     return Profile(
         meta=meta,
         runs=runs,
@@ -49,6 +72,9 @@ def decode_profile(connection: sqlite3.Connection) -> Profile:
         steps=_steps(connection, len(runs)),
         losses=_losses(connection, len(runs)),
         sources=_sources(connection),
+        compiles=compiles,
+        artifacts=artifacts,
+        links=links,
     )
 
 
@@ -67,8 +93,8 @@ def _run(at: str, row: tuple[Any, ...]) -> Run:
     rank, world, host, pid, start, wall, threads, complete, ended = row
     return Run(
         int(at.split()[1]),
-        None if rank is None else _int(rank, at, 0),
-        None if world is None else _int(world, at, 0),
+        _optional_int(rank, at, 0),
+        _optional_int(world, at, 0),
         _text(host, at),
         _int(pid, at, 0),
         _int(start, at, 0),
@@ -88,24 +114,24 @@ def _frame(at: str, row: tuple[Any, ...]) -> Frame:
     return Frame(
         known,
         _text(name, at),
-        None if file is None else _text(file, at),
-        None if line is None else _int(line, at),
-        None if first_line is None else _int(first_line, at),
-        "{}" if attrs is None else _attrs(attrs, at),
+        _optional_text(file, at),
+        _optional_int(line, at),
+        _optional_int(first_line, at),
+        "{}" if attrs is None else _object(attrs, at, "attrs"),
     )
 
 
-def _attrs(text: Any, at: str) -> str:
+def _object(text: Any, at: str, what: str) -> str:
     try:
         decoded = json.loads(text, parse_constant=_refuse_constant)
     except (TypeError, ValueError, RecursionError):
-        raise Damaged(f"{at}: its attrs are not valid JSON") from None
+        raise Damaged(f"{at}: its {what} is not valid JSON") from None
     if not isinstance(decoded, dict) or _deeper_than(decoded, MAX_ATTRS_DEPTH):
-        raise Damaged(f"{at}: its attrs are no JSON object of at most {MAX_ATTRS_DEPTH} levels")
+        raise Damaged(f"{at}: its {what} is no JSON object of at most {MAX_ATTRS_DEPTH} levels")
     try:
         return canonical_json(decoded)
     except ValueError:  # 1e999 is valid JSON and infinite
-        raise Damaged(f"{at}: its attrs hold a number that is not finite") from None
+        raise Damaged(f"{at}: its {what} holds a number that is not finite") from None
 
 
 def _refuse_constant(name: str) -> None:
@@ -229,6 +255,52 @@ def _sources(connection: sqlite3.Connection) -> dict[str, Source]:
     return sources
 
 
+def _compile(id: int, at: str, row: tuple[Any, ...], runs: int) -> CompileEntry:
+    run, parent, kind, name, file, line, status, duration, detail = row
+    try:
+        known = CompileKind(kind)
+    except ValueError:
+        raise Damaged(f"{at} is of kind {kind!r}, which this version does not know") from None
+    return CompileEntry(
+        id,
+        _int(run, at, 1, runs + 1),
+        _optional_int(parent, at, 0, id),
+        known,
+        _text(name, at),
+        _optional_text(file, at),
+        _optional_int(line, at),
+        _text(status, at),
+        _optional_int(duration, at, 0),
+        "{}" if detail is None else _object(detail, at, "detail"),
+    )
+
+
+def _artifact(id: int, at: str, row: tuple[Any, ...], compiles: int) -> Artifact:
+    compile, *texts = row
+    kind, name, language, text, origin = (_text(value, at) for value in texts)
+    owner = _optional_int(compile, at, 0, compiles)
+    return Artifact(id, owner, kind, name, language, text, origin)
+
+
+def _links(connection: sqlite3.Connection, artifacts: int, compiles: int, nodes: int) -> list[Link]:
+    links = []
+    for row in connection.execute("SELECT * FROM link"):
+        artifact, compile, line, end_line, file, source_line, node = row
+        at = f"link {row!r}"[:200]
+        links.append(
+            Link(
+                _optional_int(artifact, at, 0, artifacts),
+                _optional_int(compile, at, 0, compiles),
+                _optional_int(line, at),
+                _optional_int(end_line, at),
+                _optional_text(file, at),
+                _optional_int(source_line, at),
+                _optional_int(node, at, 0, nodes),
+            )
+        )
+    return links
+
+
 def _text(value: Any, at: str) -> str:
     if type(value) is not str:
         raise Damaged(f"{at}: {value!r} is no text")
@@ -239,3 +311,11 @@ def _int(value: Any, at: str, low: int = -(2**63), limit: int = 2**63) -> int:
     if type(value) is not int or not low <= value < limit:
         raise Damaged(f"{at}: {value!r} is no whole number in its range")
     return value
+
+
+def _optional_text(value: Any, at: str) -> str | None:
+    return None if value is None else _text(value, at)
+
+
+def _optional_int(value: Any, at: str, low: int = -(2**63), limit: int = 2**63) -> int | None:
+    return None if value is None else _int(value, at, low, limit)

@@ -9,7 +9,17 @@ from functools import cached_property, reduce
 from pellucid.model.columns import StatColumns
 from pellucid.model.forest import Forest
 from pellucid.model.frame import Frame, FrameKind
-from pellucid.model.records import Edge, Loss, Metric, Run, Source, Step
+from pellucid.model.records import (
+    Artifact,
+    CompileEntry,
+    Edge,
+    Link,
+    Loss,
+    Metric,
+    Run,
+    Source,
+    Step,
+)
 from pellucid.model.stat import Stat
 
 __all__ = ["Node", "Profile"]
@@ -36,6 +46,9 @@ class Profile:
         steps: Sequence[Step] = (),
         losses: Sequence[Loss] = (),
         sources: Mapping[str, Source] | None = None,
+        compiles: Sequence[CompileEntry] = (),
+        artifacts: Sequence[Artifact] = (),
+        links: Sequence[Link] = (),
         meta: Mapping[str, str] | None = None,
     ) -> None:
         self.frames = frames
@@ -47,6 +60,9 @@ class Profile:
         self.steps = list(steps)
         self.losses = list(losses)
         self.sources = dict(sources or {})
+        self.compiles = list(compiles)
+        self._artifacts = list(artifacts)
+        self.links = list(links)
         self.meta = dict(meta or {})
         self.columns = dict(columns)
         self._selfs: dict[str, array[float]] = {}
@@ -83,6 +99,10 @@ class Profile:
             for frame in self.frames
         )
         return [Node(self, id) for id, frame in enumerate(self.frame_ids) if wanted[frame]]
+
+    def artifacts(self, kind: str | None = None) -> list[Artifact]:
+        """The texts that compilers made, all or those of one kind, in the order of their ids."""
+        return [each for each in self._artifacts if kind in (None, each.kind)]
 
     def total(self, nodes: Iterable[Node | int], metric: str) -> float:
         """The metric's sum over the subtrees of ``nodes``, each node counted once.

@@ -14,7 +14,13 @@ from pathlib import Path
 from pellucid.errors import FileError, NotAProfile, UnknownVersion
 from pellucid.model.decode import Damaged, decode_profile
 from pellucid.model.profile import Profile
-from pellucid.model.schema import APPLICATION_ID, FORMAT_VERSION, TABLES, create_statement
+from pellucid.model.schema import (
+    ADDED_TABLES,
+    APPLICATION_ID,
+    FORMAT_VERSION,
+    TABLES,
+    create_statement,
+)
 
 __all__ = ["load"]
 
@@ -37,8 +43,7 @@ def load(path: str | os.PathLike[str]) -> Profile:
     size = _check_header(file)
     try:
         with closing(_connect(file, size)) as connection:
-            _check_tables(connection)
-            return decode_profile(connection)
+            return decode_profile(connection, missing=_check_tables(connection))
     except (Damaged, sqlite3.Error, UnicodeDecodeError) as error:  # sqlite3 raises the last one
         reason = " ".join(str(error).split())[:_LONGEST_REASON]  # it may quote the file
         raise NotAProfile(
@@ -108,14 +113,20 @@ def _work_limit(size: int) -> Callable[[], bool]:
     return exhausted
 
 
-def _check_tables(connection: sqlite3.Connection) -> None:
-    """All tables are there as we create them (no view, no virtual table) and sound inside."""
+def _check_tables(connection: sqlite3.Connection) -> list[str]:
+    """All tables are there as we create them (no view, no virtual table) and sound inside.
+
+    Gives those that are not there and need not be.
+    """
     found: dict[str, tuple[int, str]] = {}
     rows = connection.execute("SELECT name, rootpage, sql FROM sqlite_master WHERE type = 'table'")
     for name, root, sql in rows:
         found[str(name)] = (root, " ".join(str(sql).split()))
+    missing = [table for table in TABLES if table not in found]
     for table in TABLES:
-        if table not in found:
+        if table in missing:
+            if table in ADDED_TABLES:
+                continue
             raise Damaged(f"it has no table {table}")
         root, sql = found[table]
         if not root or sql != create_statement(table):
@@ -123,3 +134,4 @@ def _check_tables(connection: sqlite3.Connection) -> None:
         for (message,) in connection.execute(f"PRAGMA quick_check({table})"):
             if message != "ok":
                 raise Damaged(f"table {table}: {message}")
+    return missing

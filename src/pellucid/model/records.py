@@ -1,10 +1,24 @@
 """The small records of a profile, and the metrics that the contract names."""
 
+import json
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["METRICS", "Edge", "EdgeKind", "Loss", "Metric", "Run", "Source", "Step"]
+__all__ = [
+    "METRICS",
+    "Artifact",
+    "CompileEntry",
+    "CompileKind",
+    "Edge",
+    "EdgeKind",
+    "Link",
+    "Loss",
+    "Metric",
+    "Run",
+    "Source",
+    "Step",
+]
 
 
 class Metric(NamedTuple):
@@ -89,6 +103,70 @@ class Source(NamedTuple):
     path: str
     sha256: str
     text: str
+
+
+class CompileKind(str, Enum):
+    """What a compiler did: a function has attempts, an attempt has graphs, a graph has kernels."""
+
+    FUNCTION = "function"
+    ATTEMPT = "attempt"
+    GRAPH = "graph"
+    KERNEL = "kernel"
+    GUARD = "guard"
+    BREAK = "break"
+    RECOMPILE = "recompile"
+    PHASE = "phase"
+    FAILURE = "failure"
+
+    __str__ = str.__str__
+
+
+class CompileEntry(NamedTuple):
+    """One thing that a compiler did, part of ``parent`` (None for functions).
+
+    ``file`` and ``line`` are the user's; ``detail`` is a JSON object.
+    """
+
+    id: int
+    run: int
+    parent: int | None
+    kind: CompileKind
+    name: str
+    file: str | None
+    line: int | None
+    status: str
+    duration_ns: int | None
+    detail: str
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What else is known, decoded."""
+        decoded: dict[str, Any] = json.loads(self.detail)
+        return decoded
+
+
+class Artifact(NamedTuple):
+    """A text that a compiler made: a graph, guards, bytecode, a kernel. ``origin``: its file."""
+
+    id: int
+    compile: int | None
+    kind: str
+    name: str
+    language: str
+    text: str
+    origin: str
+
+
+class Link(NamedTuple):
+    """Lines of an artifact ↔ a source line ↔ a node of the tree; None where not known."""
+
+    artifact: int | None
+    compile: int | None
+    line: int | None
+    end_line: int | None
+    file: str | None
+    source_line: int | None
+    node: int | None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,13 @@
 """The tables of a ``.pellucid`` file; docs/format.md explains them."""
 
-__all__ = ["APPLICATION_ID", "FORMAT_VERSION", "TABLES", "create_statement", "insert_statement"]
+__all__ = [
+    "ADDED_TABLES",
+    "APPLICATION_ID",
+    "FORMAT_VERSION",
+    "TABLES",
+    "create_statement",
+    "insert_statement",
+]
 
 APPLICATION_ID = int.from_bytes(b"plcd", "big")
 FORMAT_VERSION = 1
@@ -45,8 +52,41 @@ TABLES = {
     "edge": ("kind TEXT", "src INTEGER", "dst INTEGER"),
     "step": ("run INTEGER", "idx INTEGER", "name TEXT", "start_ns INTEGER", "duration_ns INTEGER"),
     "source": ("path TEXT PRIMARY KEY", "sha256 TEXT", "text TEXT"),
+    "compile": (
+        "id INTEGER PRIMARY KEY",
+        "run INTEGER",
+        "parent INTEGER",
+        "kind TEXT",
+        "name TEXT",
+        "file TEXT",
+        "line INTEGER",
+        "status TEXT",
+        "duration_ns INTEGER",
+        "detail TEXT",
+    ),
+    "artifact": (
+        "id INTEGER PRIMARY KEY",
+        "compile INTEGER",
+        "kind TEXT",
+        "name TEXT",
+        "language TEXT",
+        "text TEXT",
+        "origin TEXT",
+    ),
+    "link": (
+        "artifact INTEGER",
+        "compile INTEGER",
+        "line INTEGER",
+        "end_line INTEGER",
+        "file TEXT",
+        "source_line INTEGER",
+        "node INTEGER",
+    ),
     "loss": ("run INTEGER", "kind TEXT", "count INTEGER", "detail TEXT"),
 }
+
+# Those that files of this version did not always have: without them nothing was compiled.
+ADDED_TABLES = ("compile", "artifact", "link")
 
 
 def create_statement(table: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from pellucid.errors import FileError
 from pellucid.model.frame import Frame
 from pellucid.model.profile import Profile
+from pellucid.model.records import CompileEntry
 from pellucid.model.schema import (
     APPLICATION_ID,
     FORMAT_VERSION,
@@ -118,6 +119,9 @@ def _tables(profile: Profile) -> list[tuple[str, Iterable[Row]]]:
         ("edge", ((str(edge.kind), edge.src, edge.dst) for edge in profile.edges)),
         ("step", map(_escaped, profile.steps)),
         ("source", map(_escaped, profile.sources.values())),
+        ("compile", map(_compile_row, profile.compiles)),
+        ("artifact", map(_escaped, profile.artifacts())),
+        ("link", map(_escaped, profile.links)),
         ("loss", map(_escaped, map(astuple, profile.losses))),
     ]
 
@@ -126,6 +130,12 @@ def _frame_row(frame: Frame) -> Row:
     attrs = None if frame.attrs_json == "{}" else frame.attrs_json
     named = _escaped((str(frame.kind), frame.name, frame.file, frame.line, frame.first_line))
     return (*named, attrs)  # JSON has escapes of its own
+
+
+def _compile_row(entry: CompileEntry) -> Row:
+    detail = None if entry.detail == "{}" else entry.detail
+    plain = entry._replace(kind=str(entry.kind), detail="")  # type: ignore[arg-type]
+    return (*_escaped(plain[:-1]), detail)
 
 
 def _stat_rows(profile: Profile, metric_ids: dict[str, int]) -> Iterable[Row]:

@@ -16,8 +16,11 @@ demo: $(VENV)/.installed
 	$(BIN)/pellucid run -o demo.pellucid examples/train_transformer.py
 	$(BIN)/pellucid top demo.pellucid --by module
 	$(BIN)/pellucid top demo.pellucid --by line
+	$(BIN)/pellucid run -o demo_compiled.pellucid examples/train_compiled.py
+	$(BIN)/pellucid top demo_compiled.pellucid --by kernel
+	$(BIN)/pellucid info demo_compiled.pellucid
 	@echo
-	@echo "Go on with: $(BIN)/pellucid tree demo.pellucid"
+	@echo "Go on with: $(BIN)/pellucid tree demo.pellucid, or demo_compiled.pellucid"
 
 test: lint unit pythons dist
 

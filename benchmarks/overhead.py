@@ -4,7 +4,7 @@ Blocks with and without an observer alternate in one process, so that the machin
 the ratio is the median over pairs, with its 95 % interval (of the median, by order statistics).
 Memory and the end of a session are measured in processes of their own.
 
-    python benchmarks/overhead.py [--pairs 24] [--seconds 0.5]
+    python benchmarks/overhead.py [--pairs 24] [--seconds 0.5] [--only "compiled toy"]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -129,6 +130,49 @@ def time_table(workload: str, pairs: int, seconds: float, folder: str) -> None:
         print(f"{name:30} {median(values):7.3f}  [{low:.3f}, {high:.3f}]")
 
 
+def compile_seconds(name: str, cache: Path) -> float:
+    """How long the first step of a compiled workload takes in a process of its own."""
+    command = [sys.executable, __file__, "--compile-child", name]
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    output = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment
+    ).stdout
+    return float(output.splitlines()[-1])
+
+
+def run_compile_child(name: str) -> None:
+    """The first step, from the call on: imports are done, and the bridge is built."""
+    import_module("torch._inductor.compile_fx")
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = observers(folder)[name]
+    step = WORKLOADS["compiled transformer"]()
+    with chosen():
+        began = time.perf_counter()
+        step()
+        print(time.perf_counter() - began)
+
+
+def compile_table(pairs: int) -> None:
+    print(f"\nfirst step of the compiled transformer, ratio to unobserved ({pairs} pairs in turn)")
+    print(f"{'observer':30} {'cold cache':>22} {'warm cache':>22}")
+    names = ["none against itself", "pellucid", "torch.profiler"]
+    ratios: dict[tuple[str, str], list[float]] = {}
+    for _ in range(pairs):
+        for name in names:
+            with tempfile.TemporaryDirectory() as theirs, tempfile.TemporaryDirectory() as ours:
+                for state in ("cold", "warm"):
+                    plain = compile_seconds(names[0], Path(theirs))
+                    seconds = compile_seconds(name, Path(ours))
+                    ratios.setdefault((name, state), []).append(seconds / plain)
+    for name in names:
+        cells = []
+        for state in ("cold", "warm"):
+            values = ratios[name, state]
+            low, high = interval(values)
+            cells.append(f"{median(values):6.3f}  [{low:.3f}, {high:.3f}]")
+        print(f"{name:30} {cells[0]:>22} {cells[1]:>22}")
+
+
 def memory_of(name: str, steps: int) -> dict[str, float]:
     command = [sys.executable, __file__, "--child", name, "--steps", str(steps)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -192,17 +236,28 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=24)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--compile-pairs", type=int, default=9)
+    parser.add_argument("--only", choices=[*WORKLOADS, "compile", "memory"], help="One table.")
+    parser.add_argument("--compile-child", help=argparse.SUPPRESS)
     parser.add_argument("--steps", type=int, default=200, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.child:
         run_child(arguments.child, arguments.steps)
         return
+    if arguments.compile_child:
+        run_compile_child(arguments.compile_child)
+        return
+    wanted = [arguments.only] if arguments.only else [*WORKLOADS, "compile", "memory"]
     with tempfile.TemporaryDirectory() as folder:
         for workload in WORKLOADS:
-            time_table(workload, arguments.pairs, arguments.seconds, folder)
-    memory_table()
-    import_time()
+            if workload in wanted:
+                time_table(workload, arguments.pairs, arguments.seconds, folder)
+    if "compile" in wanted:
+        compile_table(arguments.compile_pairs)
+    if "memory" in wanted:
+        memory_table()
+        import_time()
 
 
 if __name__ == "__main__":

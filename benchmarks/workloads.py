@@ -33,15 +33,18 @@ class Block(nn.Module):
         return x + self.down(functional.gelu(self.up(self.norm2(x))))
 
 
-def _training(width: int, batch: int, length: int, layers: int) -> Callable[[], None]:
+def _training(
+    width: int, batch: int, length: int, layers: int, *, compiled: bool = False
+) -> Callable[[], None]:
     torch.manual_seed(0)
     model = nn.Sequential(*[Block(width) for _ in range(layers)])
     optimizer = torch.optim.AdamW(model.parameters())
     data = torch.randn(batch, length, width)
+    call = torch.compile(model) if compiled else model
 
     def step() -> None:
         optimizer.zero_grad()
-        model(data).pow(2).mean().backward()
+        call(data).pow(2).mean().backward()
         optimizer.step()
 
     return step
@@ -57,4 +60,35 @@ def matmul_bound() -> Callable[[], None]:
     return _training(width=512, batch=2, length=128, layers=2)
 
 
-WORKLOADS: dict[str, Workload] = {"op-bound": op_bound, "matmul-bound": matmul_bound}
+def compiled_transformer() -> Callable[[], None]:
+    """A medium transformer, trained under torch.compile."""
+    return _training(width=256, batch=8, length=64, layers=4, compiled=True)
+
+
+def compiled_toy() -> Callable[[], None]:
+    """A compiled function of small kernels and small matrices: dispatch is all that it costs."""
+    torch.manual_seed(0)
+    weights = [torch.randn(16, 16) for _ in range(8)]
+
+    def layers(x: Tensor) -> Tensor:
+        for weight in weights:
+            x = torch.tanh(x @ weight) * 0.5 + x
+        return x
+
+    call = torch.compile(layers)
+    data = torch.randn(8, 16)
+
+    def step() -> None:
+        with torch.no_grad():
+            for _ in range(50):
+                call(data)
+
+    return step
+
+
+WORKLOADS: dict[str, Workload] = {
+    "op-bound": op_bound,
+    "matmul-bound": matmul_bound,
+    "compiled transformer": compiled_transformer,
+    "compiled toy": compiled_toy,
+}

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "bindings/kernel_probe.h"
 #include "capture/bridge/core_api.h"
 #include "core/clock.h"
 #include "core/helper.h"
@@ -184,8 +185,8 @@ nb::list live_instances(nb::set types, nb::object generation) {
   return result;
 }
 
-uintptr_t begin_region(nb::bytes name) {
-  pellucid_event event{PELLUCID_REGION, name.c_str(), -1, 0, 0};
+uintptr_t begin(pellucid_kind kind, const nb::bytes& name) {
+  pellucid_event event{kind, name.c_str(), -1, 0, 0};
   return reinterpret_cast<uintptr_t>(Recorder::begin(event));
 }
 
@@ -203,7 +204,10 @@ NB_MODULE(_core, m) {
   m.def("start", &start, nb::arg("own_folder"), nb::arg("threads"), nb::arg("new_modules").none());
   m.def("stop", &stop);
   m.def("recording", [] { return Recorder::instance().recording(); });
-  m.def("begin_region", &begin_region);
+  m.def("begin_region", [](nb::bytes name) { return begin(PELLUCID_REGION, name); });
+  m.def("begin_phase", [](nb::bytes name) { return begin(PELLUCID_COMPILE, name); });
+  m.def("end_phase", [](uintptr_t handle) { Recorder::end(scope_of(handle)); });
+  if (add_kernel_probe(m.ptr()) < 0) throw nb::python_error();
   m.def("end_region", [](uintptr_t handle) { Recorder::end(scope_of(handle)); });
   m.def("end_step", [](uintptr_t handle) { Recorder::instance().end_step(scope_of(handle)); });
   m.def("name_thread", [](nb::str name) { Recorder::instance().name_thread(utf8(name)); });

@@ -12,6 +12,19 @@ namespace {
 constexpr size_t max_region_names = 1000;
 constexpr const char* merged_name = "(other names)";
 
+FrameKind kind_of(pellucid_kind event) {
+  switch (event) {
+    case PELLUCID_REGION:
+      return FrameKind::region;
+    case PELLUCID_KERNEL:
+      return FrameKind::kernel;
+    case PELLUCID_COMPILE:
+      return FrameKind::compile;
+    default:
+      return FrameKind::operation;
+  }
+}
+
 }  // namespace
 
 // The session before has taken all scopes off the stack.
@@ -21,8 +34,10 @@ void Lane::begin_session(uint64_t new_session, Symbols* symbols) {
   tree.clear();
   last_node_ = Tree::root;
   losses = {};
-  operator_names_.clear();
-  region_names_.clear();
+  for (FrameKind kind :
+       {FrameKind::operation, FrameKind::region, FrameKind::kernel, FrameKind::compile}) {
+    names_of(kind).clear();
+  }
   names_.fill({});
   epoch_ = symbols->epoch();
   forget_addresses();
@@ -50,7 +65,7 @@ void Lane::end_thread(uint64_t end) {
     }
     settle_top();
   }
-  open_regions_ = 0;
+  open_regions_ = open_phases_ = 0;
   recording = false;
   uint64_t wall = end > thread_start_ ? end - thread_start_ : 0;
   tree.at(thread_node_).times.add_time(wall > covered_ ? wall - covered_ : 0);
@@ -58,6 +73,7 @@ void Lane::end_thread(uint64_t end) {
 
 Scope* Lane::begin(const pellucid_event& event, Origin origin) {
   settle_top();
+  if (event.kind == PELLUCID_COMPILE) return begin_phase(event.name);
   bool is_region = event.kind == PELLUCID_REGION;
   PyThreadState* thread = PyGILState_GetThisThreadState();
   if (thread && thread->interp != PyInterpreterState_Main()) {
@@ -66,7 +82,7 @@ Scope* Lane::begin(const pellucid_event& event, Origin origin) {
   }
   Scope* scope = new_scope();
   NodeId base = locate(thread, *scope, is_region);
-  FrameId frame = frame_of(is_region ? FrameKind::region : FrameKind::operation, event.name);
+  FrameId frame = frame_of(kind_of(event.kind), event.name);
   scope->node = last_node_ = tree.child_after(last_node_, base, frame, origin);
   if (scope->node == base) ++losses[Loss::tree_full];
   if (is_region) {
@@ -75,6 +91,22 @@ Scope* Lane::begin(const pellucid_event& event, Origin origin) {
   } else if (event.kind == PELLUCID_OPERATOR && event.sequence >= 0) {
     forwards.put(forward_owner(session, event.thread), uint64_t(event.sequence), scope->node);
   }
+  stack_.push_back(scope);
+  scope->start = Clock::instance().ticks();
+  return scope;
+}
+
+// Phases hang below the thread, one within another, whatever called the compiler: what it costs is
+// not what the program costs.
+Scope* Lane::begin_phase(const char* name) {
+  Scope* top = stack_.empty() ? nullptr : stack_.back();
+  Scope* scope = new_scope();
+  scope->on_c_stack = true;
+  scope->is_phase = true;
+  scope->mark = {};
+  NodeId parent = top && top->is_phase ? top->node : thread_node_;
+  scope->node = child(parent, frame_of(FrameKind::compile, name));
+  ++open_phases_;
   stack_.push_back(scope);
   scope->start = Clock::instance().ticks();
   return scope;
@@ -129,6 +161,7 @@ bool Lane::is_innermost(const Scope* scope) const {
 }
 
 void Lane::take_off(Scope* scope) {
+  if (scope->is_phase) --open_phases_;
   if (!scope->on_c_stack) {
     --open_regions_;
     ++regions_serial_;
@@ -160,7 +193,7 @@ Scope* Lane::new_scope() {
     spare_.pop_back();
   }
   scope->state.store(ScopeState::open, std::memory_order_relaxed);
-  scope->adrift = false;
+  scope->adrift = scope->is_phase = false;
   scope->serial = next_serial_++;
   scope->children = 0;
   return scope;
@@ -172,13 +205,26 @@ NodeId Lane::child(NodeId parent, FrameId frame) {
   return node;
 }
 
+Lane::Names& Lane::names_of(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::region:
+      return region_names_;
+    case FrameKind::kernel:
+      return kernel_names_;
+    case FrameKind::compile:
+      return phase_names_;
+    default:
+      return operator_names_;
+  }
+}
+
 FrameId Lane::frame_of(FrameKind kind, const char* name) {
   CachedName& cached = names_[(uintptr_t(name) >> 3 ^ uintptr_t(name) >> 12) % names_.size()];
   if (cached.pointer == name && cached.kind == kind &&
       std::strcmp(cached.entry->first.c_str(), name) == 0) {
     return cached.entry->second;
   }
-  Names& names = kind == FrameKind::region ? region_names_ : operator_names_;
+  Names& names = names_of(kind);
   auto known = names.find(std::string_view(name));
   if (known == names.end()) {
     if (kind == FrameKind::region && names.size() >= max_region_names) {

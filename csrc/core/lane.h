@@ -52,6 +52,7 @@ struct pellucid_scope {
   std::atomic<pellucid::ScopeState> state;
   bool on_c_stack;  // operators: their end is bound to the C stack below them
   bool adrift;      // claimed to be on the C stack, but was seen not to be
+  bool is_phase;    // of a compiler
   pellucid::NodeId node;
   uint64_t serial;
   uint64_t floor;  // serial of the operator that the path below starts from
@@ -82,6 +83,8 @@ class Lane {
 
   void leave_out(uint64_t ticks) { thread_start_ += ticks; }
 
+  // Whether a compiler is at work: what happens inside is its own.
+  bool compiling() const { return open_phases_; }
   Scope* begin(const pellucid_event& event, Origin origin);
   void end(Scope* scope, uint64_t now);  // by the owner
   static void end_elsewhere(Scope* scope, uint64_t now);
@@ -128,6 +131,7 @@ class Lane {
     FrameId frame = 0;
   };
 
+  Scope* begin_phase(const char* name);
   NodeId locate(PyThreadState* thread, Scope& scope, bool is_region);
   Floor floor() const;
   bool walk(PyThreadState* thread, const Scope* floor);
@@ -162,6 +166,7 @@ class Lane {
   std::vector<Scope*> stack_;
   std::vector<std::unique_ptr<Scope>> spare_;
   size_t open_regions_ = 0;
+  size_t open_phases_ = 0;       // of compilers
   uint64_t regions_serial_ = 0;  // changes whenever a region opens or closes
 
   // The Python path of the event being placed, outermost first; before, that of the event before.
@@ -173,8 +178,12 @@ class Lane {
   size_t path_from_ = 0;       // frames before this one lie below the innermost region: no node
 
   uint64_t epoch_ = 0;
+  Names& names_of(FrameKind kind);
+
   Names operator_names_;
   Names region_names_;
+  Names kernel_names_;
+  Names phase_names_;
   std::array<CachedName, 512> names_{};
   std::array<CachedLine, 1024> lines_{};
   std::array<CachedModule, 256> modules_{};

@@ -142,6 +142,7 @@ Scope* Recorder::begin(const pellucid_event& event) noexcept {
     // Recording may have stopped, or even started anew, before the mark was seen.
     if (active_.load(std::memory_order_acquire) != recorder) return nullptr;
     if (lane->session != recorder->session_.load(std::memory_order_relaxed)) return nullptr;
+    if (lane->compiling() && event.kind != PELLUCID_COMPILE) return nullptr;
     return lane->begin(event, recorder->origin_of(event, *lane));
   } catch (...) {
     recorder->failures_.fetch_add(1, std::memory_order_relaxed);

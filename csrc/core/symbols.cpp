@@ -63,6 +63,10 @@ const char* kind_name(FrameKind kind) {
       return "operator";
     case FrameKind::region:
       return "region";
+    case FrameKind::kernel:
+      return "kernel";
+    case FrameKind::compile:
+      return "compile";
   }
   return "";
 }

@@ -18,7 +18,7 @@
 
 namespace pellucid {
 
-enum class FrameKind : uint8_t { thread, python, module, operation, region };
+enum class FrameKind : uint8_t { thread, python, module, operation, region, kernel, compile };
 
 const char* kind_name(FrameKind kind);
 

@@ -27,6 +27,15 @@ def test_training(name: str) -> None:
     assert output_of(name, "--steps", "10") == text
 
 
+def test_compiled_training() -> None:
+    pytest.importorskip("torch")
+    # A module of torch's own compiler uses what torch has deprecated.
+    command = [sys.executable, str(EXAMPLES / "train_compiled.py"), "--steps", "50"]
+    text = subprocess.run(command, capture_output=True, check=True, text=True, timeout=300).stdout
+    first, last = (float(loss) for loss in re.findall(r"loss (\S+)", text))
+    assert last < first / 2
+
+
 def test_workers_change_nothing() -> None:
     pytest.importorskip("torch")
     words = ["train_cnn.py", "--steps", "2"]
@@ -43,5 +52,6 @@ def test_all_examples_are_tested() -> None:
     assert {path.name for path in EXAMPLES.glob("*.py")} == {
         "train_transformer.py",
         "train_cnn.py",
+        "train_compiled.py",
         "infer_loop.py",
     }

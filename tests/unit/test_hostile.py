@@ -101,14 +101,28 @@ DEEP = json.dumps({"a": [[[[[[[[[[[[[[[[[[0]]]]]]]]]]]]]]]]]]})
         ("UPDATE compile SET kind = 'spell' WHERE id = 1", "compile 1 is of kind 'spell'"),
         ("UPDATE compile SET parent = 2 WHERE id = 1", "compile 1: 2 is no whole number in its"),
         ("UPDATE compile SET detail = '[1]' WHERE id = 1", "its detail is no JSON object"),
+        (f"UPDATE compile SET detail = '{DEEP}'", "compile 0: its detail is no JSON object of at"),
+        ("UPDATE compile SET detail = '{\"a\": NaN}'", "compile 0: its detail is not valid JSON"),
+        ("UPDATE compile SET parent = -1 WHERE id = 1", "compile 1: -1 is no whole number in its"),
+        ("UPDATE compile SET parent = 1 WHERE id = 1", "compile 1: 1 is no whole number in its"),
+        ("UPDATE compile SET name = NULL", "compile 0: None is no text"),
+        ("UPDATE compile SET line = 1.5", "compile 0: 1.5 is no whole number in its range"),
+        ("UPDATE compile SET run = NULL", "compile 0: None is no whole number in its range"),
         ("UPDATE compile SET duration_ns = -1 WHERE id = 1", "-1 is no whole number in its range"),
         ("UPDATE compile SET run = 5", "5 is no whole number in its range"),
         ("UPDATE compile SET id = 9 WHERE id = 1", "compile 1 is missing"),
         ("UPDATE artifact SET compile = 99", "99 is no whole number in its range"),
+        ("UPDATE artifact SET id = 3", "artifact 0 is missing"),
+        ("DELETE FROM compile", "2 is no whole number in its range"),
+        ("DROP TABLE compile", "2 is no whole number in its range"),
         ("UPDATE artifact SET text = NULL", "artifact 0: None is no text"),
         ("UPDATE link SET node = 999", "999 is no whole number in its range"),
         ("UPDATE link SET artifact = 1", "1 is no whole number in its range"),
-        ("UPDATE link SET file = 7", "7 is no text"),
+        ("UPDATE link SET file = x'07'", "is no text"),
+        ("UPDATE link SET compile = 3", "3 is no whole number in its range"),
+        ("UPDATE link SET line = 0", "0 is no whole number in its range"),
+        ("UPDATE link SET line = 9, end_line = 8", "8 is no whole number in its range"),
+        ("UPDATE link SET source_line = 1e300", "1e\\+300 is no whole number in its range"),
         ("ALTER TABLE link ADD COLUMN soul", "its link is not the table"),
         ("DROP TABLE loss", "it has no table loss"),
         ("ALTER TABLE node ADD COLUMN cost", "its node is not the table"),
@@ -143,6 +157,17 @@ def test_what_only_looks_like_a_table_is_refused(tmp_path: Path, statements: lis
 
     with pytest.raises(NotAProfile, match="loss"):
         load(file)
+
+
+def test_a_view_in_place_of_a_table_that_may_be_missing_is_never_read(tmp_path: Path) -> None:
+    file = rewritten(
+        tmp_path / "x",
+        "DROP TABLE link",
+        "CREATE VIEW link(artifact, compile, line, end_line, file, source_line, node)"
+        " AS SELECT 0, 0, 1, 1, load_extension('x'), 1, 1",
+    )
+
+    assert load(file).links == []
 
 
 def test_a_trigger_under_a_tables_name_is_never_run(tmp_path: Path) -> None:

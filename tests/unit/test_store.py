@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from test_text import any_text
 
 from pellucid.errors import FileError, NotAProfile, UnknownVersion
-from pellucid.model import FrameKind, Profile, ProfileBuilder, Stat, load, save
+from pellucid.model import CompileKind, FrameKind, Profile, ProfileBuilder, Stat, load, save
 
 whole = st.integers(-(2**63), 2**63 - 1)
 positive = st.integers(0, 2**63 - 1)
@@ -82,7 +82,43 @@ def profiles(draw: st.DrawFn) -> Profile:
     builder.step(1, draw(whole), draw(any_text), draw(positive), draw(positive))
     builder.loss(draw(any_text), draw(st.integers(0, 99)), draw(any_text), run=2)
     builder.source(draw(any_text), draw(any_text))
+    _add_compiler(draw, builder, nodes)
     return builder.finish()
+
+
+def _add_compiler(draw: st.DrawFn, builder: ProfileBuilder, nodes: list[int]) -> None:
+    entries: list[int | None] = [None]
+    for _ in range(draw(st.integers(0, 3))):
+        entry = builder.compile_entry(
+            draw(st.sampled_from(CompileKind)),
+            draw(any_text),
+            parent=draw(st.sampled_from(entries)),
+            run=draw(st.sampled_from([1, 2])),
+            file=draw(st.none() | any_text),
+            line=draw(st.none() | whole),
+            status=draw(any_text),
+            duration_ns=draw(st.none() | positive),
+            detail=draw(attrs),
+        )
+        entries.append(entry)
+    artifact = builder.artifact(
+        draw(any_text),
+        draw(any_text),
+        draw(any_text),
+        compile=draw(st.sampled_from(entries)),
+        language=draw(any_text),
+        origin=draw(any_text),
+    )
+    line = draw(st.none() | st.integers(1, 99))
+    builder.link(
+        artifact=draw(st.sampled_from([None, artifact])),
+        compile=draw(st.sampled_from(entries)),
+        line=line,
+        end_line=draw(st.none() | st.integers(line or 1, 2**63 - 1)),
+        file=draw(st.none() | any_text),
+        source_line=draw(st.none() | whole),
+        node=draw(st.sampled_from([None, *nodes])),
+    )
 
 
 @given(profiles())
@@ -91,6 +127,17 @@ def test_what_was_saved_is_loaded(tmp_path: Path, profile: Profile) -> None:
     save(profile, tmp_path / "x.pellucid")
 
     assert everything(load(tmp_path / "x.pellucid")) == everything(profile)
+
+
+def test_a_large_text_comes_back(tmp_path: Path) -> None:
+    builder = ProfileBuilder()
+    text = "def call(args):\0\udc80 \\u0000\n" * 200_000
+    builder.artifact("inductor_output_code", "forward", text)
+    save(builder.finish(), tmp_path / "x.pellucid")
+
+    (artifact,) = load(tmp_path / "x.pellucid").artifacts()
+
+    assert artifact.text == text
 
 
 def test_an_empty_profile_is_a_profile(tmp_path: Path) -> None:

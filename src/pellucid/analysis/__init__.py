@@ -1,5 +1,6 @@
 """Questions to a profile. Pure: they read a profile and return values."""
 
+from pellucid.analysis.compiled import CompileEvent, CompileSummary, compile_summary
 from pellucid.analysis.internal import is_internal
 from pellucid.analysis.logical import LogicalTree
 from pellucid.analysis.tables import GROUPINGS, ORDERS, Row, Table, top
@@ -8,12 +9,15 @@ from pellucid.analysis.view import Line, Outline, callers, outline
 __all__ = [
     "GROUPINGS",
     "ORDERS",
+    "CompileEvent",
+    "CompileSummary",
     "Line",
     "LogicalTree",
     "Outline",
     "Row",
     "Table",
     "callers",
+    "compile_summary",
     "is_internal",
     "outline",
     "top",

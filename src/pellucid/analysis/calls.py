@@ -9,6 +9,7 @@ from pellucid.model import FrameKind, Profile
 __all__ = ["module_calls", "operator_calls"]
 
 _TRANSPARENT = (FrameKind.PYTHON, FrameKind.REGION)
+_COUNTED = (FrameKind.OPERATOR, FrameKind.KERNEL)
 
 
 def operator_calls(profile: Profile) -> array[int]:
@@ -21,15 +22,16 @@ def operator_calls(profile: Profile) -> array[int]:
 def module_calls(profile: Profile) -> array[int]:
     """An estimate of how often each module node was called; 0 where nothing tells.
 
-    Repeated calls of a module share one node, so its calls are those of the first operator right
-    below it, looking through Python and regions; else those of its first nested module.
+    Repeated calls of a module share one node, so its calls are those of the first operator or
+    kernel right below it, looking through Python and regions; else those of its first nested
+    module.
     """
     calls = operator_calls(profile)
     kinds = [profile.frames[frame].kind for frame in profile.frame_ids]
     modules = _nearest_modules(profile, kinds)
     first_operator: dict[int, int] = {}
     for node, kind in enumerate(kinds):
-        if kind is FrameKind.OPERATOR and modules[node] >= 0:
+        if kind in _COUNTED and modules[node] >= 0:
             first_operator.setdefault(modules[node], node)
     estimates = array("q", [0]) * len(profile)
     for node in range(len(profile) - 1, -1, -1):

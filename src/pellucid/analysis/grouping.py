@@ -21,6 +21,7 @@ class Key(NamedTuple):
     line: int | None = None
     root: str | None = None
     cls: str | None = None
+    graph: str | None = None
 
 
 class Groups(NamedTuple):
@@ -52,8 +53,18 @@ def _frame_key(frame: Frame, by: str, fold: bool) -> Key | None:
             return None
         return Key(frame.name, frame.file, frame.line if by == "line" else frame.first_line)
     if by == "kernel":
-        return Key(frame.name) if kind in (FrameKind.KERNEL, FrameKind.DEVICE) else None
+        if kind not in (FrameKind.KERNEL, FrameKind.DEVICE):
+            return None
+        return Key(frame.name, graph=_graph(frame))
     return Key(frame.name) if kind == by else None
+
+
+def _graph(frame: Frame) -> str | None:
+    """The graph that a kernel was generated for: the next graph's may have the same name."""
+    parts = [_attr(frame, name) for name in ("function", "compile_id", "graph")]
+    if parts[1] is None:
+        return None
+    return f"{parts[0] or ''} [{parts[1]}] {parts[2] or ''}".strip()
 
 
 def _by_frame(profile: Profile, key_of: Callable[[Frame], Key | None]) -> Groups:

@@ -20,20 +20,22 @@ GROUPINGS = ("operator", "module", "kernel", "function", "line", "thread")
 ORDERS = ("self", "total")
 
 _WITH_CALLS = ("operator", "kernel")
-_INHERITED = ("module", "function", "line")
+_INHERITED = ("module", "function", "line", "kernel")
 
 
 @dataclass(frozen=True)
 class Row:
     """One line of a table; amounts in the table's unit.
 
-    ``self`` is what the row spent itself: an operator less the operators it called, a module less
-    the modules inside it, a line or function with the operators it called directly. ``total`` is
-    all that is below it, each node once: ``forward + backward``. ``backward`` is what ran inside
-    backward functions, counted where their forward ran (for a thread: where they ran), and what the
-    engine that calls them took itself, counted where ``backward()`` was called.
-    ``share`` is the amount that the table is sorted by, as a fraction of the recorded time of
-    those threads in which the row appears; None if nothing was recorded there.
+    ``self`` is what the row spent itself: an operator less the operators it called, a kernel with
+    the operators it runs, a module less the modules inside it, a line or function with the
+    operators it called directly. ``total`` is all that is below it, each node once:
+    ``forward + backward``. ``backward`` is what ran inside backward functions, counted where their
+    forward ran (for a thread: where they ran), and what the engine that calls them took itself,
+    counted where ``backward()`` was called. ``share`` is the amount that the table is sorted by, as
+    a fraction of the recorded time of those threads in which the row appears; None if nothing was
+    recorded there. ``graph`` is the compiled graph of a kernel, ``sources`` the source lines (file,
+    line) that it came from.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Row:
     line: int | None
     root: str | None
     cls: str | None
+    graph: str | None
     self: float
     total: float
     forward: float
@@ -48,6 +51,7 @@ class Row:
     calls: int | None
     calls_estimated: bool
     share: float | None
+    sources: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,7 @@ def _rows(
         selfs[owner] += values[node]
     shares = ThreadShares(profile, metric, forest, parents)
     calls = _calls(profile, by)
+    sources = _sources(profile) if by == "kernel" else {}
     rows = []
     for key, own, nodes in zip(groups.keys, selfs, groups.nodes(), strict=False):
         tops = forest.topmost(nodes)
@@ -158,9 +163,19 @@ def _rows(
                 calls=counted or None,
                 calls_estimated=by == "module" and counted > 0,
                 share=shares.of(own if sorted_by == "self" else total, tops),
+                sources=tuple(dict.fromkeys(s for node in nodes for s in sources.get(node, ()))),
             )
         )
     return rows, selfs[-1] if by != "thread" else 0.0
+
+
+def _sources(profile: Profile) -> dict[int, list[tuple[str, int]]]:
+    """The source lines that each linked node came from."""
+    found: dict[int, list[tuple[str, int]]] = {}
+    for link in profile.links:
+        if link.node is not None and link.file is not None and link.source_line is not None:
+            found.setdefault(link.node, []).append((link.file, link.source_line))
+    return found
 
 
 class _SubtreeSums:

@@ -22,6 +22,8 @@ _REST = 100.0
 _YOUNG = (0, 1)
 _YOUNG_REST = 20.0
 _MOST_ALIASES = 16
+_WRAPPER = "torch._dynamo.eval_frame.OptimizedModule"
+_WRAPPED = "_orig_mod"
 
 
 class ModuleName(NamedTuple):
@@ -34,6 +36,11 @@ class ModuleName(NamedTuple):
     paths: tuple[str, ...]
     root: str
     class_name: str
+
+    @property
+    def is_wrapper(self) -> bool:
+        """Whether it only stands for the module inside it, as what torch.compile returns does."""
+        return self.class_name == _WRAPPER
 
     def path_below(self, enclosing: str) -> str:
         """The name that fits where the module was called: below ``enclosing``, a path."""
@@ -120,7 +127,7 @@ class _Registry:
 
     def _learn(self, module: Any, paths: tuple[str, ...], root: str) -> None:
         cls = type(module)
-        name = ModuleName(paths, root, f"{cls.__module__}.{cls.__qualname__}")
+        name = ModuleName(paths, root, _class_name(module))
         known = self._known.get(id(module))
         if known is not None and known.watch() is module:
             watch = known.watch
@@ -138,6 +145,8 @@ class _Registry:
 
     def _root_name(self, root: Any) -> str:
         """The class of a root; with a number where several of one class are alive."""
+        while _class_name(root) == _WRAPPER and _WRAPPED in root._modules:
+            root = root._modules[_WRAPPED]
         name = type(root).__name__
         known = self._roots.setdefault(name, [])
         alive = [ref() for ref in known]
@@ -257,6 +266,18 @@ def _name_below(root: Any) -> list[tuple[Any, list[str]]]:
         if len(paths) >= _MOST_ALIASES:
             continue
         paths.append(path)
-        prefix = f"{path}." if path else ""
-        stack.extend((prefix + name, child) for name, child in reversed(_children(module)))
+        inner = reversed(_children(module))
+        stack.extend((_join(path, module, name), child) for name, child in inner)
     return list(named.values())
+
+
+def _join(path: str, module: Any, name: str) -> str:
+    """The path of a module's child; a wrapper is no step of it."""
+    if name == _WRAPPED and _class_name(module) == _WRAPPER:
+        return path
+    return f"{path}.{name}" if path else name
+
+
+def _class_name(module: Any) -> str:
+    cls = type(module)
+    return f"{cls.__module__}.{cls.__qualname__}"

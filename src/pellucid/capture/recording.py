@@ -10,10 +10,12 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pellucid.capture.module_names import ModuleName, ModuleNames
-from pellucid.capture.recompute import recomputed
+from pellucid.capture.module_names import ModuleNames
+from pellucid.capture.nodes import Layout
 from pellucid.capture.sources import read_sources
-from pellucid.model import EdgeKind, FrameKind, Profile, ProfileBuilder, Stat
+from pellucid.capture.torch_compile import CompileWatch
+from pellucid.compiler import Compiled, add_entries
+from pellucid.model import FrameKind, Profile, ProfileBuilder, Stat
 
 if TYPE_CHECKING:
     from pellucid._core import Recording, StatColumns
@@ -36,12 +38,14 @@ def to_profile(
     recorded: Recording,
     *,
     names: ModuleNames | None,
+    compiles: CompileWatch,
     folder: str,
     ended: str,
     complete: bool,
     problems: Sequence[tuple[str, str]],
 ) -> Profile:
     """Build the profile of one run; ``folder`` is where relative file names count from."""
+    problems = list(problems)
     builder = ProfileBuilder()
     run = builder.run(
         rank=_number("RANK"),
@@ -54,112 +58,78 @@ def to_profile(
         complete=complete,
         ended=ended,
     )
-    nodes = _Nodes(builder, recorded, names.by_frame if names is not None else None)
-    nodes.add()
-    _add_stats(builder, nodes.ids, "duration", recorded["duration"])
-    _add_stats(builder, nodes.ids, "time", recorded["time"])
+    compiled = _compiled(builder, run, compiles, problems)
+    layout = Layout(
+        builder,
+        recorded["frames"],
+        *(_column("I", recorded[key]) for key in ("parent", "frame", "origin")),
+        names=names.by_frame if names is not None else None,
+        compiled=compiled,
+        generated={*compiled.files, *compiles.kernels.files},
+    )
+    durations, times = (list(_stats(recorded[key])) for key in ("duration", "time"))
+    ids = layout.build([bool(d or t) for d, t in zip(durations, times, strict=True)])
+    _add_stats(builder, ids, durations, times, recorded)
+    layout.link_kernels()
+    _add_library_kernels(builder, layout, durations)
     for kind, count in recorded["losses"].items():
         builder.loss(kind, count, _LOSSES[kind])
-    if names is not None and nodes.unnamed:
+    if names is not None and layout.unnamed:
         detail = "modules that were gone before they could be named: shown by class"
-        builder.loss("module_unnamed", nodes.unnamed, detail)
+        builder.loss("module_unnamed", layout.unnamed, detail)
     for kind, detail in problems:
         builder.loss(kind, 1, detail)
+    for kind, count, detail in compiles.losses():
+        builder.loss(kind, count, detail)
     for index, (frame, start, duration) in enumerate(recorded["steps"]):
         builder.step(run, index, recorded["frames"][frame][1], start, duration)
-    for path, text in read_sources(nodes.files(), folder):
+    for path, text in read_sources(layout.files(), folder):
         builder.source(path, text)
     builder.meta.update(_meta(folder))
     return builder.finish()
 
 
-class _Nodes:
-    """Adds the core's nodes, with modules named by where they stand; without ``names`` no modules.
-
-    Two of the core's nodes become one where only the address told them apart: a module that is
-    made anew each step.
-    """
-
-    def __init__(
-        self, builder: ProfileBuilder, recorded: Recording, names: dict[int, ModuleName] | None
-    ) -> None:
-        self._builder = builder
-        self._frames = recorded["frames"]
-        self._parent = _column("I", recorded["parent"])
-        self._frame = _column("I", recorded["frame"])
-        self._origin = _column("I", recorded["origin"])
-        self._names = names
-        self._frame_ids: dict[int, int] = {}
-        self._known: dict[tuple[int, int, int], int] = {}
-        self.ids: list[int] = [-1] * len(self._parent)
-        self.unnamed = 0
-
-    def add(self) -> None:
-        """Add every node and edge, parents first; node 0, the nameless root, stays out."""
-        # The module around each node: its root and path.
-        enclosing: list[tuple[str, str]] = [("", "")] * len(self._parent)
-        unnamed = set()
-        for node in range(1, len(self._parent)):
-            parent = self._parent[node]
-            frame = self._frame[node]
-            enclosing[node] = enclosing[parent]
-            if self._frames[frame][0] == FrameKind.MODULE:
-                if self._names is None:
-                    self.ids[node] = self.ids[parent]
-                    continue
-                name = self._names.get(frame)
-                if name is None:
-                    unnamed.add(frame)
-                    frame_id = self._plain_frame(frame)
-                else:
-                    root, around = enclosing[parent]
-                    path = name.path_below(around if root == name.root else "")
-                    enclosing[node] = name.root, path
-                    frame_id = self._module_frame(name, path)
-            else:
-                frame_id = self._plain_frame(frame)
-            origin = self._origin[node]
-            self.ids[node] = self._node(self.ids[parent], frame_id, self.ids[origin])
-        self.unnamed = len(unnamed)
-        for src, dst in recomputed(self._frames, self._parent, self._frame, self._origin):
-            self._builder.edge(EdgeKind.RECOMPUTE_OF, self.ids[src], self.ids[dst])
-
-    def files(self) -> list[str]:
-        """The source files of the nodes' frames."""
-        return sorted({self._frames[frame][2] for frame in self._frame_ids} - {""})
-
-    def _node(self, parent: int, frame: int, origin: int) -> int:
-        key = parent, frame, origin
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._builder.node(None if parent < 0 else parent, frame)
-            if origin >= 0:
-                self._builder.edge(EdgeKind.BACKWARD_OF, known, origin)
-        return known
-
-    def _plain_frame(self, frame: int) -> int:
-        known = self._frame_ids.get(frame)
-        if known is None:
-            kind, name, file, line, first_line = self._frames[frame]
-            known = self._frame_ids[frame] = self._builder.frame(
-                kind, name, file=file or None, line=line or None, first_line=first_line or None
-            )
-        return known
-
-    def _module_frame(self, name: ModuleName, path: str) -> int:
-        attrs: dict[str, object] = {"class": name.class_name, "root": name.root}
-        if len(name.paths) > 1:
-            attrs["aliases"] = [alias for alias in name.paths if alias != path]
-        shown = path or name.class_name.rpartition(".")[2]
-        return self._builder.frame(FrameKind.MODULE, shown, attrs=attrs)
+def _compiled(
+    builder: ProfileBuilder, run: int, compiles: CompileWatch, problems: list[tuple[str, str]]
+) -> Compiled:
+    """Write down what was compiled; what cannot be understood must not cost the rest."""
+    for path, text in read_sources(compiles.compiled_before, ""):
+        builder.artifact("inductor_output_code", path, text, language="python", origin=path)
+    try:
+        return add_entries(compiles.story, builder, run)
+    except Exception as error:
+        problems.append(("compile_story_failed", f"{type(error).__name__}: {error}"))
+        return Compiled()
 
 
 def _add_stats(
-    builder: ProfileBuilder, ids: Sequence[int], metric: str, columns: StatColumns
+    builder: ProfileBuilder,
+    ids: Sequence[int],
+    durations: Sequence[Stat | None],
+    times: Sequence[Stat | None],
+    recorded: Recording,
 ) -> None:
-    for node, stat in enumerate(_stats(columns)):
-        if stat is not None:
-            builder.stat(ids[node], metric, stat)
+    frames, frame = recorded["frames"], _column("I", recorded["frame"])
+    for metric, stats in (("duration", durations), ("time", times)):
+        for node, stat in enumerate(stats):
+            if stat is not None:
+                builder.stat(ids[node], metric, stat)
+    for node, stat in enumerate(times):
+        if stat is not None and frames[frame[node]][0] == FrameKind.COMPILE:
+            builder.stat(ids[node], "compile_time", stat)
+
+
+def _add_library_kernels(
+    builder: ProfileBuilder, layout: Layout, durations: Sequence[Stat | None]
+) -> None:
+    """A library kernel takes as long as the operator that it runs, the longest of several."""
+    longest: dict[int, Stat] = {}
+    for operator, kernel in layout.kernel_of.items():
+        stat = durations[operator]
+        if stat is not None and (stat.sum or 0) > (longest.get(kernel, Stat(0)).sum or -1):
+            longest[kernel] = stat
+    for kernel, stat in longest.items():
+        builder.stat(kernel, "duration", stat)
 
 
 def _stats(columns: StatColumns) -> Iterator[Stat | None]:

@@ -8,12 +8,29 @@ from collections.abc import Callable, Generator
 from contextlib import ContextDecorator
 from typing import Any, TypeVar
 
+from pellucid.capture.import_hook import when_imported
 from pellucid.capture.native import core
 from pellucid.errors import UsageError
 
 __all__ = ["region", "step"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _never() -> bool:
+    return False
+
+
+_is_compiling: Callable[[], bool] = _never
+
+
+def _ask_torch(torch: Any) -> None:
+    """Let torch.compile see that there is nothing to trace in a region, so that no graph breaks."""
+    global _is_compiling
+    _is_compiling = torch.compiler.is_compiling
+
+
+when_imported("torch", _ask_torch, on_error=lambda _: None)
 
 
 class region(ContextDecorator):
@@ -25,7 +42,7 @@ class region(ContextDecorator):
     """
 
     def __init__(self, name: str) -> None:
-        self._name = name.replace("\0", "\\0").encode("utf-8", "surrogatepass")
+        self._name = name
         self._open: list[int] = []
 
     def __call__(self, function: _F) -> _F:
@@ -55,22 +72,21 @@ class region(ContextDecorator):
         return functools.wraps(function)(wrapper)  # type: ignore[return-value]
 
     def _recreate_cm(self) -> region:
-        return type(self)._of(self._name)
-
-    @classmethod
-    def _of(cls, name: bytes) -> region:
-        fresh = cls.__new__(cls)
-        fresh._name = name
-        fresh._open = []
-        return fresh
+        return type(self)(self._name)
 
     def __enter__(self) -> region:
-        self._open.append(core.begin_region(self._name))
+        if not _is_compiling():
+            name = self._name.replace("\0", "\\0").encode("utf-8", "surrogatepass")
+            self._open.append(core.begin_region(name))
         return self
 
     def __exit__(self, *_: object) -> None:
-        if handle := self._open.pop():
-            core.end_region(handle)
+        # Empty where a compiler has traced the entry, and left the region out.
+        if not _is_compiling() and self._open and (handle := self._open.pop()):
+            self._end(handle)
+
+    def _end(self, handle: int) -> None:
+        core.end_region(handle)
 
 
 class step(region):
@@ -85,6 +101,5 @@ class step(region):
     def __init__(self, name: str = "step") -> None:
         super().__init__(name)
 
-    def __exit__(self, *_: object) -> None:
-        if handle := self._open.pop():
-            core.end_step(handle)
+    def _end(self, handle: int) -> None:
+        core.end_step(handle)

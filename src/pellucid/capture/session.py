@@ -16,6 +16,7 @@ from pellucid.capture.native import core
 from pellucid.capture.recording import to_profile
 from pellucid.capture.threads import ThreadNames, live_names
 from pellucid.capture.torch_bridge import Bridge
+from pellucid.capture.torch_compile import CompileWatch
 from pellucid.errors import BridgeError, SessionError
 from pellucid.model import Profile, save
 
@@ -30,6 +31,8 @@ def _in_fork_child() -> None:
     # Another thread of the parent may have held the lock; its recording stays the parent's.
     global _starting, _recording
     _starting = threading.Lock()
+    if _recording is not None:
+        _recording._compiles.step_aside()
     _recording = None
 
 
@@ -46,6 +49,7 @@ class Session:
         self._names = ModuleNames() if modules else None
         self._threads = ThreadNames(core.name_thread)
         self._bridge: Bridge | None = None
+        self._compiles = CompileWatch()
         self._hook: ImportHook | None = None
         self._problems: list[tuple[str, str]] = []
         self._folder = ""
@@ -98,6 +102,7 @@ class Session:
             self._threads.uninstall()
             if self._bridge is not None:
                 self._bridge.detach()
+            self._compiles.detach()
             recorded = core.stop()
             _recording = None
             if self._names is not None:
@@ -105,6 +110,7 @@ class Session:
             self._profile = to_profile(
                 recorded,
                 names=self._names,
+                compiles=self._compiles,
                 folder=self._folder,
                 ended=ended,
                 complete=complete,
@@ -125,6 +131,7 @@ class Session:
         except BridgeError as error:
             self._problems.append(("torch_not_recorded", str(error)))
             print(f"pellucid: torch is not recorded: {error}", file=sys.stderr)
+        self._compiles.attach()
 
     def _note_failure(self, error: BaseException) -> None:
         self._problems.append(("torch_not_recorded", f"{type(error).__name__}: {error}"))

@@ -12,10 +12,15 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from pellucid.cli.output import UNKNOWN, Scale, count, grid, safe, show
+from pellucid.analysis import CompileSummary, compile_summary
+from pellucid.cli.labels import place
+from pellucid.cli.output import UNKNOWN, Scale, count, grid, head, safe, show
 from pellucid.model import Profile, Run, load
 
 __all__ = ["info"]
+
+_MOST_EVENTS = 30
+_EVENT_WIDTH = 100
 
 
 def info(
@@ -24,9 +29,11 @@ def info(
     """What was recorded, how it ended, and what was not seen."""
     profile = load(file)
     pairs = [*_about(profile, file), *(pair for run in profile.runs for pair in _run(run))]
-    pairs += [*_contents(profile), *_steps(profile)]
+    summary = compile_summary(profile)
+    pairs += [*_contents(profile), *_steps(profile), *_compiled(summary)]
     width = max(len(key) for key, _ in pairs)
-    show(*(_pair(key, value, width) for key, value in pairs), "", *_losses(profile))
+    lines = [_pair(key, value, width) for key, value in pairs]
+    show(*lines, *_compile_events(profile, summary), "", *_losses(profile))
 
 
 def _pair(key: str, value: str, width: int) -> Text:
@@ -87,6 +94,46 @@ def _steps(profile: Profile) -> Iterable[tuple[str, str]]:
             "steps",
             f"{what}median {scale.label(median(values))}, p95 {scale.label(_p95(values))}",
         )
+
+
+def _compiled(summary: CompileSummary | None) -> Iterable[tuple[str, str]]:
+    if summary is None:
+        return
+    time = Scale.fit("ns", [summary.time_ns]).label(summary.time_ns)
+    yield (
+        "compiled",
+        f"{count(summary.functions)} functions in {time}: {_number(summary.attempts)} attempts, "
+        f"{count(summary.graphs)} graphs, {count(summary.kernels)} kernels, "
+        f"{count(summary.guards)} guards",
+    )
+    for cache, states in summary.caches.items():
+        yield cache.replace("_", " "), ", ".join(f"{n:,} {s}" for s, n in states.most_common())
+
+
+def _number(statuses: "Counter[str]") -> str:
+    return f"{count(statuses.total())}{_listed(statuses)}"
+
+
+def _compile_events(profile: Profile, summary: CompileSummary | None) -> list[RenderableType]:
+    if summary is None or not summary.events:
+        return []
+    shown = summary.events[:_MOST_EVENTS]
+    rows = [
+        [
+            event.kind,
+            f"{safe(event.function)} [{safe(event.compile_id)}]",
+            place(profile, event.file, event.line),
+            head(safe(event.what), _EVENT_WIDTH),
+        ]
+        for event in shown
+    ]
+    lines: list[RenderableType] = [
+        "",
+        grid(["compiler", "function", "place", "what"], rows, left=4),
+    ]
+    if len(shown) < len(summary.events):
+        lines.append(Text(f"… {len(summary.events) - len(shown):,} more", style="dim"))
+    return lines
 
 
 def _p95(values: Sequence[int]) -> int:

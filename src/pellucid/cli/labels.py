@@ -19,6 +19,8 @@ STYLES = {
     FrameKind.KERNEL: "magenta",
     FrameKind.DEVICE: "magenta",
     FrameKind.REGION: "yellow",
+    FrameKind.GRAPH: "bold blue",
+    FrameKind.COMPILE: "blue",
 }
 
 
@@ -41,6 +43,9 @@ def frame_label(profile: Profile, frame: Frame, width: int | None = None) -> str
     elif frame.kind is FrameKind.MODULE:
         cls = frame.attrs.get("class")
         detail = f"({safe(cls)})" if isinstance(cls, str) and cls != frame.name else ""
+    elif frame.kind is FrameKind.OPERATOR:
+        cost = frame.attrs.get("cost")
+        detail = f"({safe(cost)})" if isinstance(cost, str) else ""
     elif frame.kind is FrameKind.THREAD:
         name = f"thread {name}"
     if width is not None:

@@ -120,7 +120,21 @@ def _names(profile: Profile, table: Table) -> dict[str, list[str]]:
             return {"function": names, "defined at": places}
         sources = [source_line(profile, row.file, row.line) for row in rows]
         return {"line": places, "function": names, "source": sources}
+    if table.by == "kernel":
+        graphs = [safe(row.graph or "") for row in rows]
+        return {"kernel": names, "lines": [_lines(profile, row) for row in rows], "graph": graphs}
     return {table.by: names}
+
+
+def _lines(profile: Profile, row: Row) -> str:
+    """The source lines of a kernel, each file named once."""
+    by_file: dict[str, list[int]] = {}
+    for file, line in row.sources:
+        by_file.setdefault(file, []).append(line)
+    return " ".join(
+        f"{place(profile, file, None)}:{','.join(map(str, sorted(lines)))}"
+        for file, lines in by_file.items()
+    )
 
 
 def _fit(names: dict[str, list[str]], used: int) -> dict[str, list[str]]:

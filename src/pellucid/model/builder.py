@@ -1,6 +1,7 @@
 """Building a profile: what live capture and importers fill."""
 
 import hashlib
+import json
 from array import array
 from collections.abc import Mapping
 from math import isfinite
@@ -26,6 +27,8 @@ from pellucid.model.records import (
 from pellucid.model.stat import Stat
 
 __all__ = ["ProfileBuilder"]
+
+MAX_ATTRS_DEPTH = 16
 
 
 class ProfileBuilder:
@@ -148,8 +151,10 @@ class ProfileBuilder:
     ) -> int:
         """Add something that a compiler did, and give its id."""
         self._check_compile(parent)
+        _check_whole("a line", line)
+        _check_whole("a duration", duration_ns, 0)
         id = len(self._compiles)
-        text = canonical_json(detail or {})
+        text = _detail_text(detail or {})
         known = CompileKind(kind)
         self._compiles.append(
             CompileEntry(id, run, parent, known, name, file, line, status, duration_ns, text)
@@ -189,6 +194,9 @@ class ProfileBuilder:
             raise ValueError(f"no artifact {artifact}: make it with artifact() first")
         if node is not None:
             self._check_node(node)
+        _check_whole("an artifact's line", line, 1)
+        _check_whole("an artifact's last line", end_line, line or 1)
+        _check_whole("a source line", source_line)
         self._links[Link(artifact, compile, line, end_line, file, source_line, node)] = None
 
     def finish(self) -> Profile:
@@ -247,6 +255,36 @@ class ProfileBuilder:
 def source_hash(text: str) -> str:
     """SHA-256 of the text in UTF-8, lone surrogates passed through."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def deeper_than(value: Any, levels: int) -> bool:
+    """Whether decoded JSON has containers within containers further down than that."""
+    current = [value]
+    for _ in range(levels):
+        current = [
+            child
+            for item in current
+            if isinstance(item, (dict, list))
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not current:
+            return False
+    return any(isinstance(item, (dict, list)) for item in current)
+
+
+def _detail_text(detail: Mapping[str, Any]) -> str:
+    try:
+        text = canonical_json(detail)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"JSON cannot hold this detail: {error}") from None
+    if deeper_than(json.loads(text), MAX_ATTRS_DEPTH):
+        raise ValueError(f"a detail has at most {MAX_ATTRS_DEPTH} levels")
+    return text
+
+
+def _check_whole(what: str, value: int | None, low: int = -(2**63)) -> None:
+    if value is not None and not (isinstance(value, int) and low <= value < 2**63):
+        raise ValueError(f"{what} of {value!r} is no whole number in its range")
 
 
 def _child_key(parent: int, frame: int) -> int:

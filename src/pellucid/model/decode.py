@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from math import isfinite
 from typing import Any
 
-from pellucid.model.builder import source_hash
+from pellucid.model.builder import MAX_ATTRS_DEPTH, deeper_than, source_hash
 from pellucid.model.columns import StatColumns
 from pellucid.model.frame import Frame, FrameKind, canonical_json
 from pellucid.model.profile import Profile
@@ -29,8 +29,6 @@ from pellucid.model.records import (
 from pellucid.model.text import unescape
 
 __all__ = ["Damaged", "decode_profile"]
-
-MAX_ATTRS_DEPTH = 16
 
 
 class Damaged(Exception):
@@ -126,7 +124,7 @@ def _object(text: Any, at: str, what: str) -> str:
         decoded = json.loads(text, parse_constant=_refuse_constant)
     except (TypeError, ValueError, RecursionError):
         raise Damaged(f"{at}: its {what} is not valid JSON") from None
-    if not isinstance(decoded, dict) or _deeper_than(decoded, MAX_ATTRS_DEPTH):
+    if not isinstance(decoded, dict) or deeper_than(decoded, MAX_ATTRS_DEPTH):
         raise Damaged(f"{at}: its {what} is no JSON object of at most {MAX_ATTRS_DEPTH} levels")
     try:
         return canonical_json(decoded)
@@ -136,20 +134,6 @@ def _object(text: Any, at: str, what: str) -> str:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
-
-
-def _deeper_than(value: Any, levels: int) -> bool:
-    current = [value]
-    for _ in range(levels):
-        current = [
-            child
-            for item in current
-            if isinstance(item, (dict, list))
-            for child in (item.values() if isinstance(item, dict) else item)
-        ]
-        if not current:
-            return False
-    return any(isinstance(item, (dict, list)) for item in current)
 
 
 def _nodes(connection: sqlite3.Connection, frames: int) -> tuple[array[int], array[int]]:
@@ -291,8 +275,8 @@ def _links(connection: sqlite3.Connection, artifacts: int, compiles: int, nodes:
             Link(
                 _optional_int(artifact, at, 0, artifacts),
                 _optional_int(compile, at, 0, compiles),
-                _optional_int(line, at),
-                _optional_int(end_line, at),
+                (first := _optional_int(line, at, 1)),
+                _optional_int(end_line, at, first or 1),
                 _optional_text(file, at),
                 _optional_int(source_line, at),
                 _optional_int(node, at, 0, nodes),

@@ -14,6 +14,8 @@ typedef enum {
   PELLUCID_OPERATOR = 0,
   PELLUCID_BACKWARD = 1,  // an operator that belongs to a forward event
   PELLUCID_REGION = 2,    // a scope of the user, not bound to the C stack
+  PELLUCID_KERNEL = 3,    // one call of a generated kernel
+  PELLUCID_COMPILE = 4,   // a phase of a compiler; what runs inside is the compiler's own
 } pellucid_kind;
 
 typedef struct {

@@ -1,0 +1,163 @@
+"""Which of Dynamo's nodes each node of a later graph came from.
+
+A model that calls a block many times has nodes of the same source line many times. What tells them
+apart is the flow of values: an operation that needs another's result came later in Dynamo's graph,
+or from the same node there. In a backward graph this is reversed for all that depends on the
+incoming gradients.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+
+from pellucid.compiler.fx_graph import SourceNode
+from pellucid.compiler.graph_index import GraphIndex
+
+__all__ = ["align"]
+
+
+def align(
+    graph: GraphIndex,
+    sources: Sequence[SourceNode],
+    hints: Mapping[int, Sequence[int]],
+    *,
+    backward: bool,
+    forward: GraphIndex | None = None,
+) -> list[tuple[int, ...]]:
+    """For each node of the graph the indices of those that it may come from, by its line.
+
+    ``hints``: nodes of which it is known that they came from one of some. ``forward``: the graph
+    that a backward graph takes its inputs from, under their names there.
+    """
+    alignment = _Alignment(graph, sources, hints, backward)
+    if backward and forward is not None:
+        before = _Alignment(forward, sources, {}, backward=False)
+        before.narrow()
+        alignment.start_after(before)
+    alignment.narrow()
+    return alignment.result()
+
+
+class _Alignment:
+    def __init__(
+        self,
+        graph: GraphIndex,
+        sources: Sequence[SourceNode],
+        hints: Mapping[int, Sequence[int]],
+        backward: bool,
+    ) -> None:
+        self._graph = graph
+        self._options = _options(graph, sources)
+        for node, hint in hints.items():
+            possible = [i for i in self._options[node] if i in hint]
+            self._options[node] = possible or self._options[node]
+        self._reversed = _after_gradients(graph) if backward else [False] * len(graph.names)
+        self._loose = _loose(graph, self._reversed) if backward else [False] * len(graph.names)
+        last = len(sources)
+        self._low = [o[0] if o else 0 for o in self._options]
+        self._high = [o[-1] if o else last for o in self._options]
+
+    def start_after(self, forward: _Alignment) -> None:
+        """Take over what the forward graph tells.
+
+        What is saved for the backward of an operation is computed by it or before it. The results
+        are gradients of the forward graph's inputs, in order, from where these are used.
+        """
+        for node, name in enumerate(self._graph.names[: self._graph.first]):
+            saved = forward._graph.number.get(name)
+            if saved is not None:
+                self._low[node] = forward.first_use(saved)
+        if len(self._graph.outputs) == forward._graph.first:
+            for i, result in enumerate(self._graph.outputs):
+                if result is not None and result >= self._graph.first:
+                    self._narrow(result, [forward.first_use(i)], [])
+
+    def first_use(self, node: int) -> int:
+        """Where a node is, for a placeholder where it is used first."""
+        if node >= self._graph.first:
+            return self._low[node]
+        return min((self._low[user] for user in self._graph.users[node]), default=0)
+
+    def narrow(self) -> None:
+        """Let every node come after those that it needs and before those that need it."""
+        for _ in range(2):
+            for node in range(len(self._graph.names)):
+                self._after_inputs(node)
+            for node in range(len(self._graph.names) - 1, -1, -1):
+                self._before_users(node)
+
+    def result(self) -> list[tuple[int, ...]]:
+        """What is possible for each node."""
+        known: dict[tuple[int, int, int], tuple[int, ...]] = {}
+        result = []
+        for options, low, high in zip(self._options, self._low, self._high, strict=True):
+            key = (id(options), low, high)  # equal ones share their memory: there can be many
+            if key not in known:
+                start, end = bisect_left(options, low), bisect_right(options, high)
+                known[key] = tuple(options[start:end])
+            result.append(known[key])
+        return result
+
+    def _after_inputs(self, node: int) -> None:
+        inputs = self._graph.inputs[node]
+        if not self._reversed[node]:
+            self._narrow(node, [self._low[n] for n in inputs], [])
+            return
+        lows = [self._low[n] for n in inputs if not self._reversed[n]]
+        self._narrow(node, lows, [self._high[n] for n in inputs if self._reversed[n]])
+
+    def _before_users(self, node: int) -> None:
+        users = self._graph.users[node]
+        if not self._reversed[node]:
+            self._narrow(node, [], [self._high[n] for n in users])
+        else:
+            self._narrow(node, [self._low[n] for n in users], [])
+
+    def _narrow(self, node: int, lows: list[int], highs: list[int]) -> None:
+        if self._loose[node]:
+            return
+        low = max([self._low[node], *lows])
+        high = min([self._high[node], *highs])
+        options = self._options[node]
+        if options:
+            start, end = bisect_left(options, low), bisect_right(options, high)
+            if start >= end:  # it was merged with another, or moved: then this says nothing
+                return
+            low, high = options[start], options[end - 1]
+        if low <= high:
+            self._low[node], self._high[node] = low, high
+
+
+def _options(graph: GraphIndex, sources: Sequence[SourceNode]) -> list[list[int]]:
+    by_place: dict[tuple[str, int], list[int]] = {}
+    for i, source in enumerate(sources):
+        if source.file is not None and source.line is not None:
+            by_place.setdefault((source.file, source.line), []).append(i)
+    nothing: list[int] = []
+    found: list[list[int]] = [nothing] * graph.first
+    for node in graph.nodes:
+        known = node.file is not None and node.line is not None
+        found.append(by_place.get((node.file or "", node.line or 0), nothing) if known else nothing)
+    return found
+
+
+def _after_gradients(graph: GraphIndex) -> list[bool]:
+    found: list[bool] = []
+    for i, inputs in enumerate(graph.inputs):
+        is_gradient = i < graph.first and graph.names[i].startswith("tangents")
+        found.append(is_gradient or any(found[n] for n in inputs))
+    return found
+
+
+def _loose(graph: GraphIndex, after_gradients: list[bool]) -> list[bool]:
+    """Nodes of a backward graph that do not belong between what they read and what reads them.
+
+    Constants, which all uses share, and the sums of a parameter's gradients from several places.
+    """
+    found = [i >= graph.first and not inputs for i, inputs in enumerate(graph.inputs)]
+    for i in range(len(found) - 1, -1, -1):
+        gradients = sum(after_gradients[n] for n in graph.inputs[i])
+        if graph.operators[i] == "add" and gradients > 1:
+            found[i] = all(found[user] for user in graph.users[i])
+    return found

@@ -77,6 +77,7 @@ class _Registry:
         self._rest_until = 0.0
         self._young_rest_until = 0.0
         self.before_death: Callable[[], object] | None = None
+        self._tell_core = core.module_died
 
     def name(self, address: int, type_address: int) -> ModuleName | None:
         """What the module of that type at that address is called, if it was found."""
@@ -137,11 +138,12 @@ class _Registry:
         self._known[id(module)] = _Known(name, id(cls), watch)
 
     def _died(self, watch: weakref.ref[Any]) -> None:
-        assert isinstance(watch, _Watch)
+        # The last modules die when the interpreter has already emptied our own globals.
+        address: int = watch.address  # type: ignore[attr-defined]
         if self.before_death is not None:
             self.before_death()
-        self._known.pop(watch.address, None)
-        core.module_died(watch.address)
+        self._known.pop(address, None)
+        self._tell_core(address)
 
     def _root_name(self, root: Any) -> str:
         """The class of a root; with a number where several of one class are alive."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,11 +38,18 @@ HELPERS = """
 """
 
 
+@pytest.fixture(autouse=True, scope="module")
+def inductor_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One for all: the first kernel of a cold one costs seconds of precompiled headers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("inductor")))
+        yield
+
+
 def result(folder: Path, body: str) -> str:
-    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor")}
     program = script(folder, HELPERS).read_text() + script(folder, body).read_text()
     (folder / "x.py").write_text(program)
-    ended = python(folder, "x.py", env=environment)
+    ended = python(folder, "x.py")
     assert (ended.status, ended.stderr) == (0, "")
     return ended.stdout
 

@@ -256,3 +256,16 @@ def test_looking_for_modules_keeps_nothing_of_the_programs_alive(tmp_path: Path)
         print(late)
     """
     assert python(tmp_path, str(script(tmp_path, body))) == (0, "0\n", "")
+
+
+def test_models_that_die_with_the_interpreter_do_so_in_silence(tmp_path: Path) -> None:
+    # Of a compiled one much is still alive when our own modules are not.
+    body = """
+        import torch, pellucid
+
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+        compiled = torch.compile(model, backend="eager")
+        with pellucid.profile() as prof:
+            compiled(torch.ones(1, 2)).sum().backward()
+    """
+    assert python(tmp_path, str(script(tmp_path, body))) == (0, "", "")

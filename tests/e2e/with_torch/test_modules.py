@@ -265,8 +265,8 @@ def test_looking_for_modules_keeps_nothing_of_the_programs_alive(tmp_path: Path)
 def test_a_model_that_outlives_our_own_modules_dies_in_silence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    model = Model()
-    record(lambda: model(torch.ones(1, 4)))
+    models = [Model()]
+    record(lambda: models[0](torch.ones(1, 4)))
 
     with monkeypatch.context() as patch:  # as the interpreter does at its end
         for name in list(vars(module_names)):
@@ -274,7 +274,7 @@ def test_a_model_that_outlives_our_own_modules_dies_in_silence(
                 patch.setattr(module_names, name, None)
         errors: list[object] = []
         patch.setattr(sys, "unraisablehook", errors.append)
-        del model
+        models.clear()
         gc.collect()
 
     assert errors == []

@@ -12,6 +12,10 @@
 
 ``scale`` was called with the factors 1.5 and 2.5, ``train`` once with its backward, and a lambda in
 line 29 was given to a backend that refused.
+
+Two more are from December 2024, before torch 2.6, cut down further: ``fn`` for a backend that
+refused, and a function with flex attention that was compiled twice and then as ``fn2``, each time
+after a reset; the second time its code came from the cache.
 """
 
 from __future__ import annotations
@@ -22,16 +26,30 @@ from typing import Any
 
 from pellucid.compiler import Attempt, Record, Story, read_log, record_of
 
-__all__ = ["LOG", "MODEL", "attempt", "event", "read_story", "say"]
+__all__ = [
+    "DYNAMIC_GUARDS",
+    "LOG",
+    "MODEL",
+    "OLDER_CACHES",
+    "OLDER_FAILED",
+    "attempt",
+    "event",
+    "read_story",
+    "say",
+]
 
-LOG = Path(__file__).parent / "data" / "compile.log"
+_DATA = Path(__file__).parent / "data"
+LOG = _DATA / "compile.log"
+OLDER_CACHES = _DATA / "older_caches.log"
+OLDER_FAILED = _DATA / "older_failed.log"
+DYNAMIC_GUARDS = _DATA / "dynamic_guards.txt"
 MODEL = "/w/model.py"
 
 
-def read_story() -> Story:
+def read_story(log: Path = LOG) -> Story:
     """The story of the whole log."""
     story = Story()
-    with LOG.open() as lines:
+    with log.open() as lines:
         for record in read_log(lines):
             story.add(record)
     story.finish()

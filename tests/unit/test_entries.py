@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from compile_log import MODEL, attempt, read_story, say
+import pytest
+from compile_log import MODEL, OLDER_CACHES, OLDER_FAILED, attempt, event, read_story, say
+from hypothesis import given
+from test_story import RECORDS
 
 from pellucid.analysis import compile_summary
-from pellucid.compiler import Compiled, Story, add_entries
-from pellucid.model import Profile, ProfileBuilder
+from pellucid.compiler import Compiled, Record, Story, add_entries
+from pellucid.model import CompileEntry, Profile, ProfileBuilder, load, save
 
 
 def tables(story: Story) -> tuple[Profile, Compiled]:
@@ -30,6 +35,51 @@ def test_entries_form_a_tree() -> None:
         if str(entry.kind) in above:
             assert entry.parent is not None
             assert profile.compiles[entry.parent].kind == above[entry.kind]
+
+
+def of_kind(profile: Profile, kind: str) -> list[CompileEntry]:
+    return [entry for entry in profile.compiles if entry.kind == kind]
+
+
+def test_breaks_and_failures_have_their_places() -> None:
+    profile, _ = tables(read_story())
+
+    assert {(broken.file, broken.line) for broken in of_kind(profile, "break")} == {(MODEL, 11)}
+    assert all("explanation" in broken.details for broken in of_kind(profile, "break"))
+    (failure,) = of_kind(profile, "failure")
+    assert (failure.name, failure.parent is not None) == ("BackendCompilerFailed", True)
+    assert "not today" in failure.details["reason"]
+
+
+def test_guards_have_their_lines_and_code() -> None:
+    profile, _ = tables(read_story())
+    guards = [guard for guard in of_kind(profile, "guard") if guard.status == "TENSOR_MATCH"]
+
+    lines = {(guard.file, guard.line, guard.details.get("code")) for guard in guards}
+    assert (MODEL, 17, "return torch.tanh(x @ w)") in lines
+
+
+def test_phases_have_their_time_and_calls() -> None:
+    story = Story()
+    event(story, "B", "dynamo", 100)
+    event(story, "E", "dynamo", 101.5)
+    for name in ("first", "second"):
+        event(story, "B", "lower", 0)
+        event(story, "E", "lower", 2**63 if name == "second" else 1)
+    profile, _ = tables(story)
+
+    phases = [(phase.name, phase.duration_ns, phase.details) for phase in of_kind(profile, "phase")]
+    assert phases == [("dynamo", 1_500, {"calls": 1}), ("lower", 1_000, {"calls": 1})]
+    assert story.lost == {"trace_record_unreadable": 1}
+
+
+@pytest.mark.parametrize(
+    ("log", "graphs"), [(OLDER_CACHES, ["miss", "hit", "miss"]), (OLDER_FAILED, [""])]
+)
+def test_an_older_log_becomes_entries_too(log: Path, graphs: list[str]) -> None:
+    profile, _ = tables(read_story(log))
+
+    assert [graph.status for graph in of_kind(profile, "graph")] == graphs
 
 
 def test_kernels_from_a_log_have_their_lines() -> None:
@@ -65,6 +115,23 @@ def test_lines_without_a_call_belong_to_the_graph_and_other_files_to_nothing() -
     assert compiled.function("2/0") == "train"
     assert compiled.function("9/9") is None
     assert compiled.first_line(MODEL, "scale") == 8
+    assert origin in compiled.files
+
+
+def test_only_the_lines_of_a_call_are_its_own() -> None:
+    _, compiled = tables(read_story())
+
+    calls = 0
+    for file in compiled.files:
+        sites = [compiled.site(file, line) for line in range(-1, 1_000)]
+        for site in sites:
+            assert site is not None
+        found = {site.call for site in sites if site and site.call}
+        for call in found:
+            mine = [i - 1 for i, site in enumerate(sites) if site and site.call == call]
+            assert mine == list(range(call.line, call.end_line + 1))
+        calls += len(found)
+    assert calls >= 5
 
 
 def test_why_and_where_it_was_compiled_again() -> None:
@@ -86,6 +153,11 @@ def test_texts_belong_to_their_entries() -> None:
         assert artifact.language == "python"
         assert artifact.origin.startswith("/cache/")
     assert code[-1].name == "train [2/0] backward"
+    for text in profile.artifacts():
+        assert text.compile is not None
+        above = str(profile.compiles[text.compile].kind)
+        of_graph = text.kind in ("inductor_output_code", "inductor_post_grad_graph")
+        assert above == ("graph" if of_graph else "attempt")
 
 
 def test_the_summary() -> None:
@@ -109,6 +181,46 @@ def test_guards_beyond_the_limit_are_counted() -> None:
 
     assert sum(entry.kind == "guard" for entry in profile.compiles) == 1_000
     assert story.lost == {"guard_left_out": 200}
+
+
+@pytest.mark.parametrize("line", [2**31, 2**70, -1, 1.5, float("inf"), "7", None, [7], True])
+def test_lines_that_are_none(line: object) -> None:
+    story = Story(lambda number: f"{number}.py")
+    place = {"co_filename": "a.py", "co_name": "f", "co_firstlineno": line}
+    say(story, "dynamo_start", {"stack": [{"name": "g", "filename": 1, "line": line}]}, frame=1)
+    say(story, "compilation_metrics", {**place, "fail_type": "E", "fail_user_frame_lineno": line})
+
+    profile, _ = tables(story)
+
+    assert {(entry.name, entry.line) for entry in profile.compiles if entry.kind != "attempt"} == {
+        ("f", None),
+        ("E", None),
+        ("g", None),
+    }
+
+
+def test_details_as_deep_as_one_likes() -> None:
+    deep: object = 1
+    for _ in range(30):
+        deep = [deep]
+    story = Story()
+    say(story, "compilation_metrics", {"guard_count": deep, "restart_reasons": [{"a": deep}]})
+
+    profile, _ = tables(story)
+
+    assert set(profile.compiles[1].details) == {"guard_count", "restart_reasons"}
+
+
+@given(RECORDS)
+def test_whatever_was_said_can_be_saved(records: list[Record | None]) -> None:
+    story = Story(lambda number: f"{number}.py")
+    for record in records:
+        story.add(record)
+    story.finish()
+    profile, _ = tables(story)
+    with TemporaryDirectory() as folder:
+        save(profile, Path(folder) / "x")
+        assert load(Path(folder) / "x").compiles == profile.compiles
 
 
 def test_numbers_that_json_cannot_hold_are_words() -> None:

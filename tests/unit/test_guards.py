@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from compile_log import MODEL, attempt, read_story
+from compile_log import DYNAMIC_GUARDS, MODEL, attempt, read_story
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,6 +47,49 @@ def test_the_guards_of_a_real_compilation() -> None:
     assert {guard.code for guard in tensors} == {"return torch.tanh(x @ w)"}
 
 
+def test_the_guards_of_dynamic_shapes() -> None:
+    guards = parse_guards(DYNAMIC_GUARDS.read_text(), {MODEL, "/w/other.py"})
+
+    assert len(guards) == 13
+    assert [
+        guard.text for guard in guards if guard.line == 42 and guard.kind == "LAMBDA_GUARD"
+    ] == [
+        "2 <= L['x'].size()[0]",
+        "2 <= L['x'].size()[1]",
+    ]
+    assert {guard.code for guard in guards if guard.file == MODEL} == {
+        "def dyn(x): return (x@x.t()).relu()"
+    }
+    (related,) = [guard for guard in guards if "stride()[0] ==" in guard.text]
+    assert (related.text, related.file, related.code) == (
+        "L['x'].stride()[0] == L['x'].size()[1]",
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("shown", "file"),
+    [
+        ("w/model.py", "/w/model.py"),
+        ("ata/my project/a b.py", "/data/my project/a b.py"),
+        ("<ipython-input-1>", "<ipython-input-1>"),
+        ("elsewhere/c.py", "elsewhere/c.py"),
+    ],
+)
+def test_places_are_of_whole_file_names(shown: str, file: str) -> None:
+    files = {"/w/model.py", "/data/my project/a b.py"}
+
+    check = parse_check(f"x > 1  # return x # twice  # {shown}:6 in f (a hint)", files)
+
+    assert (check.text, check.file, check.line) == ("x > 1", file, 6)
+    assert check.code == "return x # twice"
+
+
+def test_a_place_stands_behind_its_mark() -> None:
+    assert parse_check("L['a.py:3 in b'] == 1").file is None
+
+
 def test_a_reason_to_recompile_is_read_the_same_way() -> None:
     check = parse_check("0/0: factor == 1.5    # y = x * factor  # w/model.py:10 in scale", {MODEL})
 
@@ -55,8 +98,19 @@ def test_a_reason_to_recompile_is_read_the_same_way() -> None:
 
 @pytest.mark.timeout(60)  # it would take days, were it quadratic
 def test_long_lines_take_no_longer_than_their_length() -> None:
-    for filling in ("# ", " #", "| +- A: ", " " * 3 + "# a.py:1 ", "#"):
-        parse_guards("+- A: " + filling * 20_000)
+    for filling in (
+        "# ",
+        " #",
+        "| +- A: ",
+        " " * 3 + "# a.py:1 ",
+        "#",
+        "| ",
+        ".py:",
+        "<a",
+        "\n+- ",
+    ):
+        for before in ("", "+- A: ", "+- A: x # "):
+            parse_guards(before + filling * 200_000)
 
 
 @given(st.text())

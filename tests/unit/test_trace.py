@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
-from compile_log import LOG
+import pytest
+from compile_log import LOG, OLDER_CACHES, OLDER_FAILED
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +25,27 @@ def test_every_record_of_a_real_log_is_read() -> None:
     assert names["inductor_output_code"] == 5
     assert names["dynamo_graph_break_reason"] == 2
     assert {record.thread for record in records if record} == {4242}
+
+
+@pytest.mark.parametrize(("log", "records"), [(OLDER_CACHES, 66), (OLDER_FAILED, 18)])
+def test_every_record_of_an_older_torch_is_read(log: Path, records: int) -> None:
+    text = log.read_text()
+
+    read = list(read_log(text.splitlines(keepends=True)))
+
+    assert None not in read
+    assert len(read) == records == text.count("\nV1206") + 1
+    events = [record for record in read if record and record.kind == "chromium_event"]
+    assert {event.decoded()["ph"] for event in events} == {"B", "E"}  # over several lines
+
+
+def test_a_log_that_ends_too_early_loses_its_last_record_at_most() -> None:
+    text = OLDER_FAILED.read_text()
+    whole = list(read_log(text.splitlines(keepends=True)))
+
+    for end in range(0, len(text), 97):
+        cut = list(read_log(text[:end].splitlines(keepends=True)))
+        assert cut[:-1] == whole[: max(len(cut) - 1, 0)]
 
 
 def test_a_record_says_its_compilation_and_its_payload() -> None:
@@ -55,6 +78,30 @@ def test_what_is_damaged_is_one_record_and_counted() -> None:
 
     assert [record.kind if record else None for record in records] == [None, None, "dynamo_error"]
     assert story.lost == {"trace_record_unreadable": 2}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        HEADER,
+        HEADER + "[1]",
+        HEADER + '{"str": ["cut',
+        HEADER + '{"deep": ' + "[" * 100_000,
+        HEADER + '{"number": ' + "9" * 5_000 + "}",
+        HEADER.replace("4403", "4" * 5_000) + '{"str": ["a.py", 0]}',
+        HEADER.replace("2350", "x") + '{"str": ["a.py", 0]}',
+    ],
+)
+def test_a_damaged_line_is_no_record(line: str) -> None:
+    assert list(read_log([line + "\n"])) == [None]
+
+
+@pytest.mark.parametrize("number", ['"0"', "null", "1.5", "true", "[0]"])
+def test_a_compilation_has_whole_numbers(number: str) -> None:
+    (record,) = read_log([HEADER + f'{{"x": {{}}, "frame_id": 0, "frame_compile_id": {number}}}'])
+
+    assert record is not None
+    assert record.compile_id is None
 
 
 def test_a_live_payload_may_be_an_object() -> None:

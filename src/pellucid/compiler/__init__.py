@@ -1,10 +1,7 @@
 """What torch.compile says about its work: graphs, generated code, and what came from which line."""
 
 from pellucid.compiler.entries import CallSite, Compiled, add_entries
-from pellucid.compiler.fx_graph import FxGraph, GraphNode, SourceNode, parse_graph
-from pellucid.compiler.guards import Guard, parse_guards
-from pellucid.compiler.provenance import KernelCall, Origin, kernel_calls
-from pellucid.compiler.story import (
+from pellucid.compiler.functions import (
     Attempt,
     Break,
     Function,
@@ -13,10 +10,13 @@ from pellucid.compiler.story import (
     Scope,
     SourcePath,
     Step,
-    Story,
     Text,
     resumed,
 )
+from pellucid.compiler.fx_graph import FxGraph, GraphNode, SourceNode, parse_graph
+from pellucid.compiler.guards import Guard, parse_guards
+from pellucid.compiler.provenance import KernelCall, Origin, kernel_calls
+from pellucid.compiler.story import Story
 from pellucid.compiler.trace import CompileId, Record, read_log, record_of
 
 __all__ = [

@@ -16,6 +16,8 @@ from pellucid.compiler.graph_index import GraphIndex
 
 __all__ = ["align"]
 
+_MOST_SOURCES = 1000
+
 
 def align(
     graph: GraphIndex,
@@ -48,11 +50,12 @@ class _Alignment:
         backward: bool,
     ) -> None:
         self._graph = graph
+        self._reversed = _after_gradients(graph) if backward else [False] * len(graph.names)
         self._options = _options(graph, sources)
         for node, hint in hints.items():
-            possible = [i for i in self._options[node] if i in hint]
-            self._options[node] = possible or self._options[node]
-        self._reversed = _after_gradients(graph) if backward else [False] * len(graph.names)
+            if not self._reversed[node]:  # these are named as they are in the backward graph
+                possible = sorted(set(self._options[node]).intersection(hint))
+                self._options[node] = possible or self._options[node]
         self._loose = _loose(graph, self._reversed) if backward else [False] * len(graph.names)
         last = len(sources)
         self._low = [o[0] if o else 0 for o in self._options]
@@ -88,14 +91,14 @@ class _Alignment:
                 self._before_users(node)
 
     def result(self) -> list[tuple[int, ...]]:
-        """What is possible for each node."""
+        """What is possible for each node; more than a thousand are as good as unknown."""
         known: dict[tuple[int, int, int], tuple[int, ...]] = {}
         result = []
         for options, low, high in zip(self._options, self._low, self._high, strict=True):
             key = (id(options), low, high)  # equal ones share their memory: there can be many
             if key not in known:
                 start, end = bisect_left(options, low), bisect_right(options, high)
-                known[key] = tuple(options[start:end])
+                known[key] = tuple(options[start:end]) if end - start <= _MOST_SOURCES else ()
             result.append(known[key])
         return result
 

@@ -7,18 +7,18 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pellucid.compiler.fx_graph import SourceNode, parse_graph
-from pellucid.compiler.guards import parse_check, parse_guards
-from pellucid.compiler.provenance import KernelCall, kernel_calls
-from pellucid.compiler.story import (
+from pellucid.compiler.functions import (
     Attempt,
     Function,
     Graph,
     SourcePath,
-    Story,
     Text,
     common_prefix,
 )
+from pellucid.compiler.fx_graph import SourceNode, parse_graph
+from pellucid.compiler.guards import parse_check, parse_guards
+from pellucid.compiler.provenance import KernelCall, kernel_calls
+from pellucid.compiler.story import Story
 from pellucid.model import ProfileBuilder
 
 __all__ = ["CallSite", "Compiled", "add_entries"]

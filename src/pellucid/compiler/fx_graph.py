@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 __all__ = ["FxGraph", "GraphNode", "SourceNode", "parse_graph"]
 
-_CLASS = re.compile(r"\s*class (\S+?)\(.*\):\s*$")
-_PLACE = re.compile(r"File: (.+?):(\d+) in (.+?), code: ?(.*)")
+_CLASS = re.compile(r"\s*class ([^\s(]+)\(.*\):\s*$")
+_PLACE = re.compile(r"(.+):(\d{1,9}) in (.+)")
 _STATEMENT = re.compile(r'\s*([^\W\d]\w*)(?:\s*:\s*"([^"]*)")? = (.+)')
 _DECLARED = re.compile(r'\s*([^\W\d]\w*)\s*:\s*"[^"]*"\s*(?:#.*)?$')
-_FREED = re.compile(r";  [^\W\d]\w* = [^'\"()]*None\s*(?:#.*)?$")
 _TOKEN = re.compile(r"'[^']*'|\"[^\"]*\"|[^\W\d][\w.]*(?: ?=(?!=))?")
 _NAME = re.compile(r"[^\W\d]\w*")
 _CALLED = re.compile(r"([^\W\d][\w.]*)\(")
@@ -81,7 +80,7 @@ def parse_graph(text: str) -> FxGraph:
 def _logical_lines(text: str) -> Iterator[str]:
     """The text's lines; a signature or a return over several lines is joined to one."""
     joined: list[str] = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if joined:
             joined.append(line.split("  # ", 1)[0].strip())
             if line.strip().startswith((")", "]")):
@@ -110,14 +109,15 @@ class _Reader:
         elif _FLATTENED in stripped:
             self._placeholders(_NAME.findall(stripped.split(_FLATTENED)[0]))
         elif found := _STATEMENT.match(line):
-            self._node(found[1], found[2] or "", _FREED.sub("", found[3]).strip())
+            self._node(found[1], found[2] or "", _without_freed(found[3]).strip())
         elif found := _DECLARED.match(line):
             self._placeholders([*self.graph.inputs, found[1]])
 
     def _comment(self, text: str) -> None:
-        if found := _PLACE.search(text):
-            number = int(found[2]) if len(found[2]) < 10 else None
-            self._place = (found[1], number, found[3], found[4])
+        _, has_place, place = text.partition("File: ")
+        place, _, code = place.partition(", code:")
+        if has_place and (found := _PLACE.fullmatch(place)):
+            self._place = (found[1], int(found[2]), found[3], code.strip())
         elif "No stacktrace" in text:
             self._place = (None,) * 4
 
@@ -161,3 +161,9 @@ class _Reader:
             bare = part.strip(" ()[];")
             if bare:
                 self.graph.outputs.append(bare if bare in self._known else "")
+
+
+def _without_freed(right: str) -> str:
+    """Without ``;  a = b = None``, which names what is not used any more."""
+    before, _, freed = right.rpartition(";  ")
+    return before if before and freed.rstrip().endswith("= None") else right

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,12 @@ _SOURCES = re.compile(r"Source Nodes: \[([^\]]*)\]")
 _HANDLE = re.compile(r"\[Provenance debug handles\] (\S+)")
 _FRAGMENT = re.compile(r"#   %(\w+) : .*= call_function\[")
 _MAKERS = "async_compile."
+
+_QUOTED = re.compile(
+    r"'''.*?'''|\"\"\".*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#[^\n]*", re.S
+)
+_SIGN = re.compile(r"[^\s\w]|\b(?:if|not|lambda|await)\b|\n")
+_DEEPEST = 1000
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,8 @@ class GeneratedModule:
 def read_module(text: str) -> GeneratedModule:
     """Nothing is in it if the text is not Python."""
     module = GeneratedModule()
+    if sys.version_info < (3, 11) and _is_deep(text):
+        return module
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about escapes in the kernels' texts
@@ -76,6 +85,25 @@ def read_module(text: str) -> GeneratedModule:
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             _define(module, statement, statement.value)
     return module
+
+
+def _is_deep(text: str) -> bool:
+    """Whether an expression could be so deep that Python 3.10, which does not look, would crash."""
+    code = _QUOTED.sub("_", text).replace("\\\n", " ")
+    counts = [0]  # of signs since the last comma, for each bracket that is open
+    for found in _SIGN.finditer(code):
+        sign = found[0]
+        if sign == "\n":
+            counts[-1] = counts[-1] if len(counts) > 1 else 0
+        else:
+            counts[-1] = 0 if sign == "," else counts[-1] + 1
+        if sign in "([{":
+            counts.append(0)
+        elif sign in ")]}" and len(counts) > 1:
+            counts.pop()
+        if counts[-1] > _DEEPEST or len(counts) > _DEEPEST:
+            return True
+    return code.count("elif ") > _DEEPEST
 
 
 def _takes_inputs(statement: ast.stmt) -> TypeGuard[ast.FunctionDef]:

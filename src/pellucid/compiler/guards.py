@@ -9,7 +9,7 @@ from typing import NamedTuple
 __all__ = ["Guard", "parse_check", "parse_guards"]
 
 _LINE = re.compile(r"^[| ]*\+- ([A-Z][A-Z_]*): (.*)$", re.M)
-_PLACE = re.compile(r" *(\S+\.py|<[^\s>]*>):(\d{1,9}) in ")
+_PLACE = re.compile(r" *(\S.*?\.py|<[^\s>]*>):(\d{1,9}) in ")
 
 
 class Guard(NamedTuple):
@@ -35,9 +35,9 @@ def parse_check(text: str, files: Collection[str] = (), kind: str = "") -> Guard
 
     ``x > 1   # return x + 1  # dir/file.py:6 in f (hint)``
     """
-    before, _, last = text.rpartition(" # ")
+    before, marked, last = text.rpartition(" # ")
     place = _PLACE.match(last)
-    if place is None:
+    if not marked or place is None:
         return Guard(kind, text.partition("  #")[0].strip(), None, None, None)
     check, _, code = before.partition("  # ")
     file = next((file for file in sorted(files) if file.endswith(place[1])), place[1])

@@ -32,6 +32,7 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _MOST_TEXT = 1_000_000
 _MOST_LINE = 20_000
 _MOST_HEADS = 50
+_MOST_OPEN = 10
 _MOST_PARAMETERS = 2_000
 _MOST_NEEDS = 100_000
 
@@ -141,7 +142,7 @@ class _Flow:
             self._same.pop(found[1], None)
             self._depends[found[1]] = self._used(found[2])
             if ";" not in found[2]:
-                self._open.append(found[1])
+                self._open = [*self._open[-_MOST_OPEN:], found[1]]
         elif any(sign in line for sign in _CPP_STORES) and (target := self._target(line)):
             self._store(target, line)
         elif found := _CPP_ARRAY.match(line):

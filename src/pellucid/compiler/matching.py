@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
@@ -17,7 +18,7 @@ from pellucid.compiler.output_code import OPERATORS, Call, Flow
 __all__ = ["match"]
 
 _SAME = {"bias_addmm": "addmm", "randint": "inductor_seeds", "index_put_": "index_put"}
-_MOST_CANDIDATES = 64
+_MOST_CANDIDATES = 100
 _MOST_STEPS = 20_000_000
 _MOST_BITS = 1 << 31
 _ANYTHING = -1  # as a set of bits: all
@@ -47,7 +48,8 @@ class _Matcher:
         self._anchors: list[list[int]] = [[] for _ in flow.values]  # the nodes that a value is
         self._matched: dict[int, int] = {}  # by call
         self._taken: set[int] = set()
-        self._waiting: dict[str, dict[int, None]] = {}  # not taken yet, in order, by operator
+        # Nodes in order, by their operator and each of their operands (-1: any).
+        self._waiting: dict[tuple[str, int], deque[int]] = {}
         for i, value in enumerate(flow.values):
             if value.placeholder in graph.number:
                 self._anchors[i].append(graph.number[value.placeholder])
@@ -56,7 +58,6 @@ class _Matcher:
         self._steps = 0
         self._possible: dict[int, list[int]] = {}  # the nodes that a value may be
         self._reached = [0] * len(flow.values)  # the leaves that a value depends on
-        self._users = self._operators_by_operand()
         self._needs = {v: n for call in flow.calls for v, n in call.needs.items()}
         self._readers: dict[int, list[int]] = {}  # calls, by the value that they read
         for i, call in enumerate(flow.calls):
@@ -97,13 +98,6 @@ class _Matcher:
             above.append(bits)
         return above
 
-    def _operators_by_operand(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for i in self._bits:
-            for n in self._operands(i):
-                found.setdefault(n, []).append(i)
-        return found
-
     def _operands(self, node: int) -> list[int]:
         return [self._graph.roots[n] for n in self._graph.inputs[node]]
 
@@ -111,8 +105,9 @@ class _Matcher:
 
     def match_operators(self) -> None:
         """Match each call with a node, and so what it reads with the node's inputs."""
-        for i in self._bits:
-            self._waiting.setdefault(self._graph.operators[i], {})[i] = None
+        for leaf in self._bits:
+            for key in self._keys(leaf):
+                self._waiting.setdefault(key, deque()).append(leaf)
         for number, call in enumerate(self._flow.calls):
             if number in self._own:
                 node = self._node_of(call, self._own[number])
@@ -131,14 +126,18 @@ class _Matcher:
         places = {(n.file, n.line) for c in candidates if (n := self._graph.node(c))}
         return candidates[0] if len(places) == 1 else None
 
+    def _keys(self, node: int) -> list[tuple[str, int]]:
+        own = self._graph.operators[node]
+        return [(own, operand) for operand in (-1, *self._operands(node))]
+
     def _candidates(self, call: Call, own: str) -> list[int]:
+        """Nodes of that operator, of those with a known operand if there is one."""
         known = [a[0] for value in call.reads if (a := self._anchors[value])]
-        users = [self._users.get(self._graph.roots[k], []) for k in known]
-        if users:
-            shortest = min(users, key=len)
-            found = [n for n in shortest if self._graph.operators[n] == own]
-            return list(dict.fromkeys(n for n in found if n not in self._taken))
-        return list(islice(self._waiting.get(own, {}), _MOST_CANDIDATES))
+        waiting = [self._waiting.get((own, self._graph.roots[k]), deque()) for k in known]
+        fewest = min(waiting, key=len) if waiting else self._waiting.get((own, -1), deque())
+        while fewest and fewest[0] in self._taken:
+            fewest.popleft()
+        return list(islice((n for n in fewest if n not in self._taken), _MOST_CANDIDATES))
 
     def _fits(self, call: Call, node: int) -> bool:
         operands = self._operands(node)
@@ -161,7 +160,6 @@ class _Matcher:
         call, graph = self._flow.calls[number], self._graph
         self._matched[number] = node
         self._taken.add(node)
-        self._waiting.get(graph.operators[node], {}).pop(node, None)
         for value in call.needs:
             self._anchor(value, node)
         inputs = graph.inputs[node]
@@ -297,7 +295,7 @@ class _Matcher:
         found: set[int] = set()
         for value in self._flow.calls[number].needs:
             found |= self._nodes_of(value)
-        return sorted(found)
+        return sorted(found) if self._steps < _MOST_STEPS else []
 
     def _nodes_of(self, value: int) -> set[int]:
         """What was computed for a value, and not only looked at in another way.
@@ -312,7 +310,7 @@ class _Matcher:
         if leaks or unknown:  # where to stop is not known, only the last operation is sure
             nodes = {n for a in anchors if (n := self._producer(a)) in nodes}
         worked = {n for n in nodes if not self._graph.is_free(n)}
-        if worked or not anchors:
+        if worked or not anchors or not all(self._anchors[v] for v in self._needs[value]):
             return worked
         readers = (self._matched.get(call) for call in self._readers.get(value, ()))
         return nodes | {n for n in readers if n is not None}

@@ -8,27 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from pellucid.compiler.fx_graph import SourceNode
+from pellucid.compiler.functions import (
+    Attempt,
+    Break,
+    Function,
+    Graph,
+    Phase,
+    Scope,
+    Text,
+    resumed,
+)
 from pellucid.compiler.trace import CompileId, Record
 
-__all__ = [
-    "Attempt",
-    "Break",
-    "Function",
-    "Graph",
-    "Phase",
-    "Scope",
-    "SourcePath",
-    "Step",
-    "Story",
-    "Text",
-    "common_prefix",
-    "resumed",
-]
+__all__ = ["Story"]
 
 MOST_TEXT = 64 << 20
 """Characters of texts that are kept; what comes later is counted."""
@@ -37,123 +32,22 @@ _IGNORED = {"str", "describe_storage", "describe_tensor", "describe_source", "to
 _GRAPH_TEXTS = {"fx_graph_runnable", "before_post_grad_graph", "inductor_post_grad_graph"}
 _LANGUAGES = {"string": "text", "json": "json"}
 _DIRECTION = re.compile(r"# AOT ID: \['(?:[^'\]]*_)?(forward|backward|inference)'\]")
-_BREAK_PLACE = re.compile(r"Graph break in user code at (.+):(\d+)$", re.M)
+_BREAK_PLACE = re.compile(r"^Graph break in user code at (.+):(\d{1,9})$", re.M)
 # "Reason: while tracing CALL:", an empty line, and then the reason itself.
 _BREAK_REASON = re.compile(r"^(?:Graph Break )?Reason: (?:[^\n]*:\n\s*)?([^\n]+)$", re.M)
 _EXPLANATION = re.compile(r"^  Explanation: (.+)$", re.M)
-_RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
 
-
-@dataclass
-class Text:
-    """A text that the compiler made."""
-
-    kind: str
-    name: str
-    language: str
-    text: str
-    origin: str = ""
-
-
-@dataclass
-class Phase:
-    """A named part of the compiler's work, all its calls together."""
-
-    calls: int = 0
-    ns: int = 0
-
-
-@dataclass
-class Break:
-    """Where a graph ended, and why."""
-
-    reason: str
-    file: str | None
-    line: int | None
-    explanation: str = ""
-
-
-class Scope(NamedTuple):
-    """A scope that the user's code opens, and where."""
-
-    name: str
-    file: str
-    line: int
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of the path to an operation inside a graph: a line of a function, or a module."""
-
-    kind: str  # "python" | "module"
-    name: str  # the function's qualified name, or how the module is reached: L['self'].blocks.0
-    file: str | None = None
-    line: int | None = None
-    first_line: int | None = None
-    cls: str | None = None
-
-
-SourcePath = tuple[Step, ...]
-
-
-@dataclass
-class Graph:
-    """One generated program: ``forward``, ``backward`` or ``inference``."""
-
-    direction: str
-    texts: list[Text] = field(default_factory=list)
-    code: str = ""
-    origin: str = ""
-    post_grad: str | None = None
-    mappings: Mapping[str, Any] | None = None
-    details: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class Attempt:
-    """One compilation of a function, or one try at it."""
-
-    id: CompileId
-    status: str = ""
-    duration_ns: int | None = None
-    details: dict[str, Any] = field(default_factory=dict)
-    texts: list[Text] = field(default_factory=list)
-    graphs: dict[str, Graph] = field(default_factory=dict)
-    breaks: list[Break] = field(default_factory=list)
-    recompiled: list[str] = field(default_factory=list)
-    failure: dict[str, Any] = field(default_factory=dict)
-    phases: dict[str, Phase] = field(default_factory=dict)
-    guards: str = ""
-    captured: str | None = None  # Dynamo's graph, as text
-    # What Dynamo captured, in order, and the way to each; paths only where seen live.
-    sources: list[SourceNode] = field(default_factory=list)
-    paths: list[SourcePath] = field(default_factory=list)
-    dropped_scopes: list[Scope] = field(default_factory=list)
-    pending: list[Text] = field(default_factory=list)  # of a graph whose direction is not yet known
-
-
-@dataclass
-class Function:
-    """A function that was compiled; ``resumed_at``: the rest of it, after a graph break there."""
-
-    name: str
-    file: str | None
-    first_line: int | None
-    resumed_at: int | None = None
-    self_name: str | None = None
-    attempts: list[Attempt] = field(default_factory=list)
-
-    @property
-    def described(self) -> tuple[str, int | None, str | None, int | None]:
-        """What tells it from other functions."""
-        return self.name, self.resumed_at, self.file, self.first_line
-
-    @property
-    def label(self) -> str:
-        """The name, with where it goes on."""
-        return (
-            self.name if self.resumed_at is None else f"{self.name} (resumed at {self.resumed_at})"
-        )
+# What content raises that is not as expected: from another torch, damaged, or made to harm.
+_NOT_UNDERSTOOD = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+_MOST_NS = 2**63 - 1
+_MOST_OPEN = 100  # phases inside each other
 
 
 class Story:
@@ -164,13 +58,14 @@ class Story:
         self.lost: dict[str, int] = {}
         # What the numbers stand for now: after torch._dynamo.reset() they are given anew.
         self._functions: dict[int, Function] = {}
-        self._attempts: dict[CompileId, Attempt] = {}
+        self._attempts: dict[int, dict[CompileId, Attempt]] = {}  # by frame
+        self._over: dict[tuple[int, int], int] = {}  # the last attempt that came to an end
         self._files: dict[int, str] = {}
         self._file_name = file_name or self._files.get
         self._open: dict[int, list[tuple[str, float, CompileId | None]]] = {}  # phases, by thread
         self._kept = 0
         self._configured = False
-        self._handlers: dict[str, Callable[[Record, Attempt], None]] = {
+        self._handlers: dict[str, Callable[[Record, Attempt], object]] = {
             "dynamo_start": self._start,
             "dynamo_graph_break_reason": self._break,
             "recompile_reasons": self._recompile,
@@ -192,17 +87,20 @@ class Story:
         """Sort in one record; what is not understood is counted."""
         if record is None:
             self.lose("trace_record_unreadable")
-        elif record.name == "str":
+            return
+        try:
+            self._sort_in(record, record.name)
+        except _NOT_UNDERSTOOD:
+            self.lose("trace_record_unreadable")
+
+    def _sort_in(self, record: Record, name: str) -> None:
+        if name == "str":
             self._intern(record.content)
-        elif record.name == "chromium_event":
+        elif name == "chromium_event":
             self._phase(record)
-        elif record.name not in _IGNORED and record.compile_id is not None:
-            attempt = self.attempt(record.compile_id)
-            handler = self._handlers.get(record.name, self._keep)
-            try:
-                handler(record, attempt)
-            except (TypeError, ValueError, KeyError, AttributeError, IndexError):
-                self.lose("trace_record_unreadable")
+        elif name not in _IGNORED and record.compile_id is not None:
+            handler = self._handlers.get(name, self._keep)
+            handler(record, self.attempt(record.compile_id))
 
     def lose(self, kind: str, count: int = 1) -> None:
         """Count something that was not understood or not kept."""
@@ -218,9 +116,24 @@ class Story:
 
     def begin(self, id: CompileId, name: str, file: str | None, first_line: int | None) -> Function:
         """Say that a compilation begins, and of which function."""
-        done = self._attempts.get(id)
-        if done is not None and done.status:
-            self._attempts = {i: a for i, a in self._attempts.items() if i[:2] != id[:2]}
+        if self._is_over(id):
+            mine = self._attempts[id.frame]
+            for old in [i for i in mine if i.compile >= id.compile]:
+                del mine[old]
+                self._over.pop(old[:2], None)
+        return self._describe(id, name, file, first_line)
+
+    def _is_over(self, id: CompileId) -> bool:
+        """Whether that compilation came to its end, so that its number can only be given anew."""
+        return self._over.get(id[:2], -1) >= id.attempt
+
+    def _end(self, attempt: Attempt, status: str) -> None:
+        attempt.status = status
+        self._over[attempt.id[:2]] = max(attempt.id.attempt, self._over.get(attempt.id[:2], 0))
+
+    def _describe(
+        self, id: CompileId, name: str, file: str | None, first_line: int | None
+    ) -> Function:
         plain, resumed_at = resumed(name)
         described = plain, resumed_at, file, first_line
         function = self.function(id.frame)
@@ -232,9 +145,10 @@ class Story:
 
     def attempt(self, id: CompileId) -> Attempt:
         """The attempt of that id, made when it is first heard of."""
-        known = self._attempts.get(id)
+        mine = self._attempts.setdefault(id.frame, {})
+        known = mine.get(id)
         if known is None:
-            known = self._attempts[id] = Attempt(id)
+            known = mine[id] = Attempt(id)
             self.function(id.frame).attempts.append(known)
         return known
 
@@ -243,7 +157,7 @@ class Story:
 
         The attempt that found the end may be an earlier one.
         """
-        mine = (a for i, a in self._attempts.items() if i[:2] == id[:2])
+        mine = (a for i, a in self._attempts.get(id.frame, {}).items() if i[:2] == id[:2])
         places = ((b.file, b.line or 0) for attempt in mine for b in attempt.breaks)
         return any(file == scope.file and line < scope.line for file, line in places)
 
@@ -263,7 +177,7 @@ class Story:
         """Settle what only the end tells: which attempts were restarted, texts of no graph."""
         for function in self.functions:
             for attempt, after in zip(function.attempts, function.attempts[1:], strict=False):
-                if after.id.attempt > attempt.id.attempt:
+                if after.id[:2] == attempt.id[:2] and after.id.attempt > attempt.id.attempt:
                     attempt.status = "restarted"
             for attempt in function.attempts:
                 attempt.texts += attempt.pending
@@ -282,27 +196,32 @@ class Story:
             return
         name, at = str(event.get("name")), float(event["ts"])
         stack = self._open.setdefault(record.thread, [])
-        if event.get("ph") == "B":
+        if event.get("ph") == "B" and len(stack) < _MOST_OPEN:
             stack.append((name, at, record.compile_id))
-        elif event.get("ph") == "E":
-            while stack:
-                begun, since, id = stack.pop()
-                if begun == name:
-                    self._end_phase(name, id or record.compile_id, at - since)
-                    break
+        elif event.get("ph") == "B":
+            self.lose("trace_record_unreadable")
+        elif event.get("ph") == "E" and any(begun == name for begun, _, _ in stack):
+            while (open := stack.pop())[0] != name:
+                pass  # its end was not heard
+            self._end_phase(name, open[2] or record.compile_id, at - open[1])
 
     def _end_phase(self, name: str, id: CompileId | None, microseconds: float) -> None:
-        if id is not None:
+        ns = _nanoseconds(max(microseconds, 0), 1e3)
+        if ns is None:
+            self.lose("trace_record_unreadable")
+        elif id is not None:
             phase = self.attempt(id).phases.setdefault(name, Phase())
             phase.calls += 1
-            phase.ns += max(round(microseconds * 1000), 0)
+            phase.ns = min(phase.ns + ns, _MOST_NS)
 
     def _start(self, record: Record, attempt: Attempt) -> None:
         stack = record.content.get("stack") or []
-        if self.function(attempt.id.frame).file is None and stack:
+        id = attempt.id
+        if stack and (self.function(id.frame).file is None or self._is_over(id)):
             last = stack[-1]
             name, file = str(last["name"]), self._file_name(last["filename"])
-            self.begin(attempt.id, name, file, int(last["line"]))
+            self.begin(id, name, file, _line(last["line"]))
+            attempt = self.attempt(id)
         calls = [f"{self._file_name(f['filename'])}:{f['line']}" for f in stack[:-1]]
         attempt.details["called_from"] = calls[-10:]
 
@@ -330,34 +249,31 @@ class Story:
         self._keep(record, attempt)
 
     def _guards(self, record: Record, attempt: Attempt) -> None:
-        attempt.guards = record.payload
-        self._keep(record, attempt)
+        attempt.guards = self._keep(record, attempt)
 
     def _error(self, record: Record, attempt: Attempt) -> None:
         attempt.failure.setdefault("type", "error")
-        attempt.status = "failed"
+        self._end(attempt, "failed")
         self._keep(record, attempt)
 
     def _metrics(self, record: Record, attempt: Attempt) -> None:
         metrics: dict[str, Any] = record.content
         if self.function(attempt.id.frame).file is None and metrics.get("co_filename"):
-            name, line = str(metrics["co_name"]), metrics.get("co_firstlineno")
-            self.begin(attempt.id, name, str(metrics["co_filename"]), line)
+            name, line = str(metrics["co_name"]), _line(metrics.get("co_firstlineno"))
+            self._describe(attempt.id, name, str(metrics["co_filename"]), line)
         if metrics.get("fail_type"):
-            attempt.status = "failed"
+            self._end(attempt, "failed")
             attempt.failure = {
                 "type": metrics["fail_type"],
                 "reason": str(metrics.get("fail_reason")),
                 "file": metrics.get("fail_user_frame_filename"),
-                "line": metrics.get("fail_user_frame_lineno"),
+                "line": _line(metrics.get("fail_user_frame_lineno")),
             }
         elif metrics.get("has_guarded_code") is False:
-            attempt.status = "skipped"
+            self._end(attempt, "skipped")
         else:
-            attempt.status = "ok"
-        seconds = metrics.get("entire_frame_compile_time_s")
-        if isinstance(seconds, (int, float)) and seconds >= 0:
-            attempt.duration_ns = round(seconds * 1e9)
+            self._end(attempt, "ok")
+        attempt.duration_ns = _nanoseconds(metrics.get("entire_frame_compile_time_s"), 1e9)
         self._note(attempt, metrics, "guard_count", "graph_op_count", "cache_size")
         self._note(attempt, metrics, "restart_reasons", "dynamo_time_before_restart_s")
         self._note(attempt, metrics, "accumulated_cache_size", "structured_logging_overhead_s")
@@ -372,8 +288,8 @@ class Story:
     def _output_code(self, record: Record, attempt: Attempt) -> None:
         direction = _DIRECTION.search(record.payload[:10_000])
         name = direction[1] if direction else "inference"
-        graph = attempt.graphs.setdefault(name, Graph(name))
         path = record.content.get("file_path") or record.content.get("filename") or ""
+        graph = attempt.graphs.setdefault(name, Graph(name))
         graph.origin = str(path)
         # Each fills the same slot: what was compiled last under this id is what runs.
         graph.texts, attempt.pending = attempt.pending, []
@@ -402,14 +318,15 @@ class Story:
         owner[cache] = detail
         self._keep(record, attempt)
 
-    def _keep(self, record: Record, attempt: Attempt) -> None:
-        """Keep the text of a record that has one."""
+    def _keep(self, record: Record, attempt: Attempt) -> str:
+        """Keep the text of a record that has one, as far as there is room for it."""
         if not record.payload:
-            return
+            return ""
         text = Text(record.name, record.name, _language(record), self._fitting(record.payload))
         if record.name == "dynamo_output_graph":
             attempt.captured = text.text
         (attempt.pending if record.name in _GRAPH_TEXTS else attempt.texts).append(text)
+        return text.text
 
     def _keep_json(self, attempt: Attempt, record: Record) -> None:
         content = record.content
@@ -430,16 +347,25 @@ class Story:
     def _note(attempt: Attempt, metrics: Mapping[str, Any], *keys: str) -> None:
         for key in keys:
             if metrics.get(key):
-                attempt.details[key] = metrics[key]
+                attempt.details[key] = _flat(metrics[key])
 
 
-def resumed(name: str) -> tuple[str, int | None]:
-    """The user's function that a name of Dynamo's stands for, and the line where it goes on."""
-    outer, dot, last = name.rpartition(".")
-    match = _RESUMED.match(last)
-    if match is None:
-        return name, None
-    return f"{outer}{dot}{match[1]}", int(match[2])
+def _line(number: Any) -> int | None:
+    """A line's number; None where it cannot be one."""
+    return number if type(number) is int and 0 <= number < 2**31 else None
+
+
+def _nanoseconds(span: Any, unit: float) -> int | None:
+    """A time as nanoseconds; None where it cannot be one."""
+    is_time = isinstance(span, (int, float)) and 0 <= span < _MOST_NS / unit
+    return round(span * unit) if is_time else None
+
+
+def _flat(value: Any) -> Any:
+    """A number, a word or a list of them; what is deeper becomes words."""
+    if isinstance(value, (list, set, tuple)):
+        return [each if isinstance(each, (int, float, str)) else str(each) for each in value]
+    return value if isinstance(value, (int, float, str)) else str(value)
 
 
 def _language(record: Record) -> str:
@@ -448,14 +374,3 @@ def _language(record: Record) -> str:
             return "python"
         return _LANGUAGES.get(str(record.content.get("encoding")), "text")
     return "python" if record.name.endswith("_graph") else "text"
-
-
-def common_prefix(paths: Sequence[SourcePath]) -> SourcePath:
-    """The steps that all paths begin with."""
-    if not paths:
-        return ()
-    shortest = min(paths, key=len)
-    for i, step in enumerate(shortest):
-        if any(path[i] != step for path in paths):
-            return shortest[:i]
-    return shortest

@@ -28,7 +28,7 @@ _CONTEXT = {
     "subgraph_name",
 }
 # "V0401 12:34:56.789000 4403 torch/_dynamo/utils.py:2350] {...}"
-_HEADER = re.compile(r"[A-Z]\d{4} \d\d:\d\d:\d\d\.\d+ (\d+) \S+:\d+\] ")
+_HEADER = re.compile(r"[A-Z]\d{4} \d\d:\d\d:\d\d\.\d+ (\d{1,18}) \S+:\d+\] ")
 _NO_PAYLOAD = ""
 
 

@@ -155,7 +155,7 @@ def run_compile_child(name: str) -> None:
 def compile_table(pairs: int) -> None:
     print(f"\nfirst step of the compiled transformer, ratio to unobserved ({pairs} pairs in turn)")
     print(f"{'observer':30} {'cold cache':>22} {'warm cache':>22}")
-    names = ["none against itself", "pellucid", "torch.profiler"]
+    names = ["none against itself", "pellucid"]
     ratios: dict[tuple[str, str], list[float]] = {}
     for _ in range(pairs):
         for name in names:
@@ -236,7 +236,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=24)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    parser.add_argument("--compile-pairs", type=int, default=9)
+    parser.add_argument("--compile-pairs", type=int, default=5)
     parser.add_argument("--only", choices=[*WORKLOADS, "compile", "memory"], help="One table.")
     parser.add_argument("--compile-child", help=argparse.SUPPRESS)
     parser.add_argument("--steps", type=int, default=200, help=argparse.SUPPRESS)

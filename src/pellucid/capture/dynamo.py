@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from pellucid.compiler import Scope, SourceNode, SourcePath, Step, resumed
 
-__all__ = ["CapturedGraph", "captured_graph", "compiled_code"]
+__all__ = ["CapturedGraph", "captured_graph", "compiled_code", "transformed_code"]
 
 _CALLS = ("call_function", "call_method", "call_module")
 _STACK_FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
@@ -39,6 +39,13 @@ def compiled_code() -> CodeType | None:
     """The code object that Dynamo is compiling further up this thread's stack."""
     code = _local("_compile", "code")
     return code if isinstance(code, CodeType) else None
+
+
+def transformed_code() -> dict[str, CodeType]:
+    """The bytecode that Dynamo began with, and what it made of it, further up this stack."""
+    names = {"original": "code", "transformed": "out_code"}
+    found = {kind: _local("_compile_inner", name) for kind, name in names.items()}
+    return {kind: code for kind, code in found.items() if isinstance(code, CodeType)}
 
 
 def captured_graph() -> CapturedGraph | None:

@@ -6,6 +6,7 @@ opens a phase in the core for each phase of the compiler, and has new kernels wr
 
 from __future__ import annotations
 
+import dis
 import logging
 import sys
 import threading
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from pellucid.capture.dynamo import captured_graph, compiled_code
+from pellucid.capture.dynamo import captured_graph, compiled_code, transformed_code
 from pellucid.capture.kernels import Kernels
 from pellucid.capture.native import core
 from pellucid.compiler import CompileId, Record, Story, record_of
@@ -21,6 +22,7 @@ from pellucid.compiler import CompileId, Record, Story, record_of
 __all__ = ["CompileWatch"]
 
 _LOGGER = "torch.__trace"
+_TRANSFORMED = "build_guards"  # the phase in which the new bytecode is there
 _WHOLE = ("dynamo", "entire_frame_compile", "entire_backward_compile")
 _LOADED = "PyCodeCache.load_by_key_path"
 _MOST_FUNCTIONS = 200
@@ -94,6 +96,8 @@ class CompileWatch:
         stack = self._phases.setdefault(record.thread, [])
         name, kind = event["name"], event["ph"]
         if kind == "B":
+            if name == _TRANSFORMED and record.compile_id is not None:
+                self._keep_bytecode(record.compile_id)
             stack.append((name, [core.begin_phase(each) for each in self._names(record, name)]))
         elif kind == "E" and any(begun == name for begun, _ in stack):
             begun = None
@@ -102,6 +106,10 @@ class CompileWatch:
                 _end(handles)
             if name == _LOADED or not stack:
                 self.kernels.wrap_loaded()
+
+    def _keep_bytecode(self, id: CompileId) -> None:
+        for kind, code in transformed_code().items():
+            self.story.keep(id, f"{kind}_bytecode", dis.Bytecode(code).dis())
 
     def _names(self, record: Record, phase: str) -> list[bytes]:
         """The nodes that a phase opens; the first one opens those around it."""
@@ -143,7 +151,7 @@ class _Handler(logging.Handler):
     def __init__(self, hear: Any) -> None:
         super().__init__()
         self._hear = hear
-        self.hearing = threading.Lock()
+        self.hearing = threading.RLock()  # a finalizer may speak while we listen
         self.failed = 0
 
     def emit(self, record: logging.LogRecord) -> None:

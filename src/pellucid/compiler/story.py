@@ -102,6 +102,10 @@ class Story:
             handler = self._handlers.get(name, self._keep)
             handler(record, self.attempt(record.compile_id))
 
+    def keep(self, id: CompileId, kind: str, text: str) -> None:
+        """Keep a text that the trace does not have."""
+        self.attempt(id).texts.append(Text(kind, kind, "text", self._fitting(text)))
+
     def lose(self, kind: str, count: int = 1) -> None:
         """Count something that was not understood or not kept."""
         self.lost[kind] = self.lost.get(kind, 0) + count

@@ -251,10 +251,15 @@ def test_the_texts_are_kept(profile: Profile) -> None:
         "inductor_output_code",
         "dynamo_cpp_guards_str",
         "dynamo_graph_break_reason",
+        "original_bytecode",
+        "transformed_bytecode",
     } <= kinds
     code = profile.artifacts("inductor_output_code")
     assert len(code) == 4
     assert all("def call(" in artifact.text for artifact in code)
+    transformed = profile.artifacts("transformed_bytecode")
+    assert len(transformed) == 2
+    assert all("__compiled_fn" in artifact.text for artifact in transformed)
 
 
 def test_cold_and_warm_are_the_same(runs: Runs) -> None:

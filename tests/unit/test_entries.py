@@ -12,7 +12,7 @@ from hypothesis import given
 from test_story import RECORDS
 
 from pellucid.analysis import compile_summary
-from pellucid.compiler import Compiled, Record, Story, add_entries
+from pellucid.compiler import Compiled, Record, SourceNode, Story, add_entries
 from pellucid.model import CompileEntry, Profile, ProfileBuilder, load, save
 
 
@@ -230,3 +230,19 @@ def test_numbers_that_json_cannot_hold_are_words() -> None:
     profile, _ = tables(story)
 
     assert profile.compiles[1].details == {"guard_count": "Infinity", "cache_size": ["NaN"]}
+
+
+def test_lines_of_a_cached_graph_whose_source_has_moved_are_not_believed() -> None:
+    story = read_story()
+    moved = attempt(story, "2/0")
+    moved.sources = [
+        SourceNode("matmul", MODEL, 27, "train"),
+        SourceNode("tanh", MODEL, 27, "train"),
+    ]
+
+    profile, _ = tables(story)
+
+    assert story.lost["graph_stale"] == 2
+    fused = [e for e in profile.compiles if e.kind == "kernel" and e.name.startswith("cpp_fused_t")]
+    assert fused
+    assert {tuple(entry.details["nodes"]) for entry in fused} == {()}

@@ -31,8 +31,6 @@ def _in_fork_child() -> None:
     # Another thread of the parent may have held the lock; its recording stays the parent's.
     global _starting, _recording
     _starting = threading.Lock()
-    if _recording is not None:
-        _recording._compiles.step_aside()
     _recording = None
 
 

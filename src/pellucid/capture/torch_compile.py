@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dis
 import logging
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from pellucid.compiler import CompileId, Record, Story, record_of
 
 __all__ = ["CompileWatch"]
 
-_LOGGER = "torch.__trace"
+_TRACE = logging.getLogger("torch.__trace")
 _TRANSFORMED = "build_guards"  # the phase in which the new bytecode is there
 _WHOLE = ("dynamo", "entire_frame_compile", "entire_backward_compile")
 _LOADED = "PyCodeCache.load_by_key_path"
@@ -33,6 +34,8 @@ _LOSSES = {
     "guard_left_out": "guards beyond 1,000 of one compilation; their text is kept",
     "kernel_unlinked": "kernel calls in generated code whose source lines are not known",
     "captured_graph_unseen": "graphs without their modules: torch's internals are not as expected",
+    "graph_stale": "graphs from the compiler's cache whose source has moved since: fused kernels "
+    "without lines",
     "compile_event_failed": "events of the compiler that could not be recorded",
     "compiled_before": "graphs compiled before the recording: kernels without source lines",
     "cpp_wrapper": "graphs with cpp_wrapper, whose kernels cannot be seen from Python",
@@ -55,21 +58,18 @@ class CompileWatch:
     def attach(self) -> None:
         """Begin to listen, and wrap the kernels that are there already."""
         self.compiled_before = self.kernels.wrap_loaded()
+        self._handler.pid = os.getpid()
         # In front of the others: torch's own handler takes itself off while it handles its first
         # record, and logging then passes over the one behind it.
-        logging.getLogger(_LOGGER).handlers.insert(0, self._handler)
+        _TRACE.handlers.insert(0, self._handler)
 
     def detach(self) -> None:
         """Leave everything as it was."""
-        self.step_aside()
+        with suppress(ValueError):
+            _TRACE.handlers.remove(self._handler)
+        self.kernels.unwrap()
         with self._handler.hearing:
             self.story.finish()
-
-    def step_aside(self) -> None:
-        """Hear and wrap nothing any more; takes no lock, so that a forked child can do it."""
-        with suppress(ValueError):
-            logging.getLogger(_LOGGER).handlers.remove(self._handler)
-        self.kernels.unwrap()
 
     def losses(self) -> Iterator[tuple[str, int, str]]:
         """What was not seen: kind, count, and what it means."""
@@ -151,14 +151,15 @@ class _Handler(logging.Handler):
     def __init__(self, hear: Any) -> None:
         super().__init__()
         self._hear = hear
+        self.pid = 0
         self.hearing = threading.RLock()  # a finalizer may speak while we listen
         self.failed = 0
 
     def emit(self, record: logging.LogRecord) -> None:
         """Hear a record."""
         metadata = getattr(record, "metadata", None)
-        if not isinstance(metadata, dict):
-            return
+        if not isinstance(metadata, dict) or os.getpid() != self.pid:
+            return  # a forked child is not recorded
         try:
             with self.hearing:
                 self._hear(metadata, getattr(record, "payload", None))

@@ -201,15 +201,10 @@ class _Attempt:
             self._story.lose("guard_left_out", len(guards) - _MOST_GUARDS)
 
     def _graph(self, graph: Graph, compiled: Compiled) -> None:
-        forward = self._attempt.graphs.get("forward")
-        calls = kernel_calls(
-            graph.code,
-            graph.post_grad,
-            self._attempt.sources,
-            backward=graph.direction == "backward",
-            mappings=graph.mappings,
-            forward_graph=forward.post_grad if forward and forward is not graph else None,
-        )
+        calls = self._calls(graph, graph.post_grad)
+        if self._is_stale(calls):
+            self._story.lose("graph_stale")
+            calls = self._calls(graph, None)
         status = str(graph.details.get("fx_graph_cache", {}).get("state", ""))
         entry = self._child("graph", graph.direction, status=status, detail=_plain(graph.details))
         artifacts = [self._text(text, entry) for text in graph.texts]
@@ -234,6 +229,27 @@ class _Attempt:
             self._story.lose("kernel_unlinked", unlinked)
         if graph.origin:
             compiled.add(graph.origin, whole, sites)
+
+    def _calls(self, graph: Graph, post_grad: str | None) -> list[KernelCall]:
+        forward = self._attempt.graphs.get("forward")
+        return kernel_calls(
+            graph.code,
+            post_grad,
+            self._attempt.sources,
+            backward=graph.direction == "backward",
+            mappings=graph.mappings,
+            forward_graph=forward.post_grad if forward and forward is not graph else None,
+        )
+
+    def _is_stale(self, calls: Sequence[KernelCall]) -> bool:
+        """Whether the graph says lines that Dynamo, which has just read the source, does not know.
+
+        The compiler's cache does not care where the source stands: what it gives back may be of
+        another folder, or of lines before an edit. Names hold all the same.
+        """
+        known = {(source.file, source.line) for source in self._attempt.sources}
+        said = ((o.file, o.line) for call in calls for o in call.origins)
+        return bool(known) and any(file and (file, line) not in known for file, line in said)
 
     def _kernel(self, name: str, mine: Sequence[KernelCall], graph: int) -> int:
         nodes = list(dict.fromkeys(origin.node for call in mine for origin in call.origins))

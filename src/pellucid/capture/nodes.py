@@ -240,9 +240,7 @@ class Layout:
         if site is not None and site.graph.direction != "backward" and around.graph >= 0:
             parent = self._path(around.graph, site, around)
         elif site is not None and not around.generated and around.graph < 0:
-            graph = self._graph_frame(
-                site.attempt.id._replace(attempt=0).name, site.graph.direction
-            )
+            graph = self._graph_frame(site.attempt.id.compilation, site.graph.direction)
             parent = self._plan.node(parent, graph)
         self._put(node, parent, frame, inside)
 

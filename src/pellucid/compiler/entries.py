@@ -16,7 +16,7 @@ from pellucid.compiler.functions import (
     common_prefix,
 )
 from pellucid.compiler.fx_graph import SourceNode, parse_graph
-from pellucid.compiler.guards import parse_check, parse_guards
+from pellucid.compiler.guards import Guard, parse_check, parse_guards
 from pellucid.compiler.provenance import KernelCall, kernel_calls
 from pellucid.compiler.story import Story
 from pellucid.model import ProfileBuilder
@@ -68,7 +68,7 @@ class Compiled:
         """What was compiled."""
         if function.resumed_at is None:
             self._functions.setdefault((function.file, function.name), []).append(function)
-        self._owners.setdefault(attempt.id._replace(attempt=0).name, set()).add(function.label)
+        self._owners.setdefault(attempt.id.compilation, set()).add(function.label)
 
     def site(self, file: str, line: int) -> CallSite | None:
         """What is on that line of a generated file; None for files that are not."""
@@ -165,7 +165,8 @@ class _Attempt:
                 detail["explanation"] = broken.explanation
             self._child("break", broken.reason, file=broken.file, line=broken.line, detail=detail)
         for reason in self._attempt.recompiled:
-            self._recompile(reason)
+            guard = parse_check(reason.partition("\n")[0], self._files())
+            self._check("recompile", guard)
         if failure := self._attempt.failure:
             file, line = failure.get("file"), failure.get("line")
             self._child(
@@ -176,10 +177,11 @@ class _Attempt:
                 detail={"reason": str(failure.get("reason", ""))},
             )
 
-    def _recompile(self, reason: str) -> None:
-        guard = parse_check(reason.partition("\n")[0], self._files())
+    def _check(self, kind: str, guard: Guard, status: str = "") -> None:
         detail: dict[str, object] = {"code": guard.code} if guard.code else {}
-        self._child("recompile", guard.text, file=guard.file, line=guard.line, detail=detail)
+        self._child(
+            kind, guard.text, file=guard.file, line=guard.line, status=status, detail=detail
+        )
 
     def _files(self) -> set[str]:
         files = {source.file for source in self._attempt.sources if source.file}
@@ -188,15 +190,7 @@ class _Attempt:
     def _guards(self) -> None:
         guards = parse_guards(self._attempt.guards, self._files())
         for guard in guards[:_MOST_GUARDS]:
-            detail: dict[str, object] = {"code": guard.code} if guard.code else {}
-            self._child(
-                "guard",
-                guard.text,
-                file=guard.file,
-                line=guard.line,
-                status=guard.kind,
-                detail=detail,
-            )
+            self._check("guard", guard, guard.kind)
         if len(guards) > _MOST_GUARDS:
             self._story.lose("guard_left_out", len(guards) - _MOST_GUARDS)
 

@@ -43,7 +43,12 @@ class CompileId(NamedTuple):
     def name(self) -> str:
         """As torch writes it, with the attempt where it was restarted: ``0/1``, ``0/1_2``."""
         restarted = f"_{self.attempt}" if self.attempt else ""
-        return f"{self.frame}/{self.compile}{restarted}"
+        return f"{self.compilation}{restarted}"
+
+    @property
+    def compilation(self) -> str:
+        """The name that all attempts share, which is what runs: ``0/1``."""
+        return f"{self.frame}/{self.compile}"
 
 
 class Record(NamedTuple):

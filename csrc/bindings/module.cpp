@@ -206,9 +206,10 @@ NB_MODULE(_core, m) {
   m.def("recording", [] { return Recorder::instance().recording(); });
   m.def("begin_region", [](nb::bytes name) { return begin(PELLUCID_REGION, name); });
   m.def("begin_phase", [](nb::bytes name) { return begin(PELLUCID_COMPILE, name); });
-  m.def("end_phase", [](uintptr_t handle) { Recorder::end(scope_of(handle)); });
   if (add_kernel_probe(m.ptr()) < 0) throw nb::python_error();
-  m.def("end_region", [](uintptr_t handle) { Recorder::end(scope_of(handle)); });
+  auto end = [](uintptr_t handle) { Recorder::end(scope_of(handle)); };
+  m.def("end_region", end);
+  m.def("end_phase", end);
   m.def("end_step", [](uintptr_t handle) { Recorder::instance().end_step(scope_of(handle)); });
   m.def("name_thread", [](nb::str name) { Recorder::instance().name_thread(utf8(name)); });
   m.def("take_new_modules", [] {

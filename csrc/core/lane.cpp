@@ -34,10 +34,7 @@ void Lane::begin_session(uint64_t new_session, Symbols* symbols) {
   tree.clear();
   last_node_ = Tree::root;
   losses = {};
-  for (FrameKind kind :
-       {FrameKind::operation, FrameKind::region, FrameKind::kernel, FrameKind::compile}) {
-    names_of(kind).clear();
-  }
+  for (Names& names : known_names_) names.clear();
   names_.fill({});
   epoch_ = symbols->epoch();
   forget_addresses();
@@ -205,26 +202,13 @@ NodeId Lane::child(NodeId parent, FrameId frame) {
   return node;
 }
 
-Lane::Names& Lane::names_of(FrameKind kind) {
-  switch (kind) {
-    case FrameKind::region:
-      return region_names_;
-    case FrameKind::kernel:
-      return kernel_names_;
-    case FrameKind::compile:
-      return phase_names_;
-    default:
-      return operator_names_;
-  }
-}
-
 FrameId Lane::frame_of(FrameKind kind, const char* name) {
   CachedName& cached = names_[(uintptr_t(name) >> 3 ^ uintptr_t(name) >> 12) % names_.size()];
   if (cached.pointer == name && cached.kind == kind &&
       std::strcmp(cached.entry->first.c_str(), name) == 0) {
     return cached.entry->second;
   }
-  Names& names = names_of(kind);
+  Names& names = known_names_[size_t(kind)];
   auto known = names.find(std::string_view(name));
   if (known == names.end()) {
     if (kind == FrameKind::region && names.size() >= max_region_names) {

@@ -178,12 +178,7 @@ class Lane {
   size_t path_from_ = 0;       // frames before this one lie below the innermost region: no node
 
   uint64_t epoch_ = 0;
-  Names& names_of(FrameKind kind);
-
-  Names operator_names_;
-  Names region_names_;
-  Names kernel_names_;
-  Names phase_names_;
+  std::array<Names, frame_kinds> known_names_;  // by kind
   std::array<CachedName, 512> names_{};
   std::array<CachedLine, 1024> lines_{};
   std::array<CachedModule, 256> modules_{};

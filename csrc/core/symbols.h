@@ -19,6 +19,7 @@
 namespace pellucid {
 
 enum class FrameKind : uint8_t { thread, python, module, operation, region, kernel, compile };
+constexpr size_t frame_kinds = size_t(FrameKind::compile) + 1;
 
 const char* kind_name(FrameKind kind);
 

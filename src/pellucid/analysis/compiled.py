@@ -55,7 +55,7 @@ def compile_summary(profile: Profile) -> CompileSummary | None:
         guards=of_kind[CompileKind.GUARD],
         time_ns=(sum(profile.selfs("compile_time")) if "compile_time" in profile.metrics else 0.0),
         caches=_caches(profile),
-        events=list(_events(profile)),
+        events=_events(profile),
     )
 
 

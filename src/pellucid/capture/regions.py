@@ -24,6 +24,11 @@ def _never() -> bool:
 _is_compiling: Callable[[], bool] = _never
 
 
+@functools.lru_cache(maxsize=1000)
+def _encoded(name: str) -> bytes:
+    return name.replace("\0", "\\0").encode("utf-8", "surrogatepass")
+
+
 def _ask_torch(torch: Any) -> None:
     """Let torch.compile see that there is nothing to trace in a region, so that no graph breaks."""
     global _is_compiling
@@ -76,8 +81,7 @@ class region(ContextDecorator):
 
     def __enter__(self) -> region:
         if not _is_compiling():
-            name = self._name.replace("\0", "\\0").encode("utf-8", "surrogatepass")
-            self._open.append(core.begin_region(name))
+            self._open.append(core.begin_region(_encoded(self._name)))
         return self
 
     def __exit__(self, *_: object) -> None:

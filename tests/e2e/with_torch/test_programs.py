@@ -144,15 +144,20 @@ def test_workers_of_a_loader(tmp_path: Path, method: str) -> None:
 
 
 def test_forks_while_others_run_operators(tmp_path: Path) -> None:
+    # Torch sets up an operator at its first call: a child that is forked meanwhile waits for that
+    # forever, with us or without. So every thread has made its first calls before.
     body = """
         import os, threading, torch
-        stop = threading.Event()
+        stop, ready = threading.Event(), threading.Barrier(3)
         def work():
+            torch.ones(2).add(1)
+            ready.wait()
             while not stop.is_set():
                 torch.ones(2).add(1)
         threads = [threading.Thread(target=work) for _ in range(2)]
         for thread in threads:
             thread.start()
+        ready.wait()
         for i in range(20):
             child = os.fork()
             if child == 0:

@@ -232,17 +232,43 @@ def test_numbers_that_json_cannot_hold_are_words() -> None:
     assert profile.compiles[1].details == {"guard_count": "Infinity", "cache_size": ["NaN"]}
 
 
-def test_lines_of_a_cached_graph_whose_source_has_moved_are_not_believed() -> None:
+def moved_to(function: str, code: str) -> tuple[Story, Profile, Compiled]:
+    """The training function's cached graphs, its source being in another place now."""
     story = read_story()
-    moved = attempt(story, "2/0")
-    moved.sources = [
-        SourceNode("matmul", MODEL, 27, "train"),
-        SourceNode("tanh", MODEL, 27, "train"),
+    attempt(story, "2/0").sources = [
+        SourceNode("matmul", "/elsewhere.py", 27, function, code),
+        SourceNode("tanh", "/elsewhere.py", 27, function, code),
     ]
+    return story, *tables(story)
 
-    profile, _ = tables(story)
+
+def training_lines(story: Story, compiled: Compiled) -> set[tuple[str, int]]:
+    found = set()
+    for graph in attempt(story, "2/0").graphs.values():
+        for line in range(graph.code.count("\n")):
+            if graph.origin and (site := compiled.site(graph.origin, line)) is not None:
+                found.update(site.lines)
+    return found
+
+
+def test_a_cached_graph_whose_source_has_moved_is_led_to_where_it_is_now() -> None:
+    story, _, compiled = moved_to("train", "return torch.tanh(x @ w)")
+
+    assert "graph_stale" not in story.lost
+    assert training_lines(story, compiled) == {("/elsewhere.py", 27)}
+
+
+def test_a_line_that_was_edited_is_known_if_its_function_has_no_other() -> None:
+    story, _, compiled = moved_to("train", "return torch.tanh(x @ w)  # new")
+
+    assert "graph_stale" not in story.lost
+    assert training_lines(story, compiled) == {("/elsewhere.py", 27)}
+
+
+def test_lines_of_a_cached_graph_that_are_nowhere_now_are_not_believed() -> None:
+    story, profile, compiled = moved_to("renamed", "return torch.tanh(x @ w)  # new")
 
     assert story.lost["graph_stale"] == 2
+    assert training_lines(story, compiled) == set()
     fused = [e for e in profile.compiles if e.kind == "kernel" and e.name.startswith("cpp_fused_t")]
-    assert fused
-    assert {tuple(entry.details["nodes"]) for entry in fused} == {()}
+    assert all(entry.details["nodes"] for entry in fused)

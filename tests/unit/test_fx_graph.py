@@ -103,6 +103,12 @@ def test_graphs_within_graphs() -> None:
     assert [node.name for node in graph.nodes] == ["yes", "cond"]
     assert graph.nodes[1].inputs == ("x", "yes", "yes", "x")
     assert [node.name for node in graph.subgraphs["yes"].nodes] == ["sin"]
+    assert [node.name for node in graph.operations()] == ["sin", "cond"]
+
+
+def test_a_graph_that_is_within_itself() -> None:
+    graph = parse_graph("class g(x):\n a = self.b\n c = a(a)\nclass b(x):\n a = self.b\n d = a(a)")
+    assert [node.name for node in graph.operations()] == ["d", "c"]
 
 
 def test_signatures_and_returns_over_several_lines() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pellucid.compiler import KernelCall, SourceNode, kernel_calls, parse_graph
+from pellucid.compiler import KernelCall, SourceNode, kernel_calls, parse_graph, source_nodes
 
 DATA = Path(__file__).with_name("data") / "compiled"
 
@@ -20,8 +20,7 @@ def text(name: str) -> str:
 
 
 def captured(name: str) -> list[SourceNode]:
-    nodes = parse_graph(text(name)).nodes
-    return [SourceNode(n.name, n.file, n.line, n.function) for n in nodes]
+    return source_nodes(parse_graph(text(name)))
 
 
 MLP = captured("mlp_dynamo")

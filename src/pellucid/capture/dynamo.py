@@ -19,7 +19,7 @@ from pellucid.compiler import Scope, SourceNode, SourcePath, Step, resumed
 __all__ = ["CapturedGraph", "captured_graph", "compiled_code", "transformed_code"]
 
 _CALLS = ("call_function", "call_method", "call_module")
-_STACK_FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
+_STACK_FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)(?:\n    (.*\S))?')
 _REGIONS_FILE = "pellucid/capture/regions.py"
 _OWN_SCOPES = ("region", "step")
 _TORCH_SCOPE = "record_function"
@@ -56,16 +56,28 @@ def captured_graph() -> CapturedGraph | None:
     codes = _Codes(_traced_code())
     sources, paths = [], []
     keeps_scopes = False
-    for node in module.graph.nodes:
-        if node.op not in _CALLS:
-            continue
+    for node in _operations(module):
         keeps_scopes |= _CAPTURED_SCOPE in str(node.target)
         frames = _STACK_FRAME.findall(node.meta.get("stack_trace") or "")
-        file, line, function = frames[-1] if frames else (None, None, None)
-        sources.append(SourceNode(node.name, file, int(line) if line else None, function))
-        steps = [codes.step(file, int(line), name) for file, line, name in frames]
+        if frames:
+            file, line, function, code = frames[-1]
+            sources.append(SourceNode(node.name, file, int(line), function, code.strip()))
+        else:
+            sources.append(SourceNode(node.name))
+        steps = [codes.step(file, int(line), name) for file, line, name, _ in frames]
         paths.append(_with_modules(steps, node.meta.get("nn_module_stack") or {}))
     return CapturedGraph(sources, paths, [] if keeps_scopes else codes.scopes())
+
+
+def _operations(module: Any) -> Iterator[Any]:
+    """The operations of a graph; those of a graph within it before what calls it."""
+    for node in module.graph.nodes:
+        if node.op in _CALLS:
+            yield node
+        elif node.op == "get_attr":
+            inner = getattr(module, str(node.target), None)
+            if hasattr(inner, "graph"):
+                yield from _operations(inner)
 
 
 def _local(function: str, name: str) -> Any:

@@ -34,8 +34,8 @@ _LOSSES = {
     "guard_left_out": "guards beyond 1,000 of one compilation; their text is kept",
     "kernel_unlinked": "kernel calls in generated code whose source lines are not known",
     "captured_graph_unseen": "graphs without their modules: torch's internals are not as expected",
-    "graph_stale": "graphs from the compiler's cache whose source has moved since: fused kernels "
-    "without lines",
+    "graph_stale": "graphs from the compiler's cache whose source was edited since: some of their "
+    "kernels are without lines",
     "compile_event_failed": "events of the compiler that could not be recorded",
     "compiled_before": "graphs compiled before the recording: kernels without source lines",
     "cpp_wrapper": "graphs with cpp_wrapper, whose kernels cannot be seen from Python",

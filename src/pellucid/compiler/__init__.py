@@ -16,6 +16,7 @@ from pellucid.compiler.functions import (
 from pellucid.compiler.fx_graph import FxGraph, GraphNode, SourceNode, parse_graph
 from pellucid.compiler.guards import Guard, parse_guards
 from pellucid.compiler.provenance import KernelCall, Origin, kernel_calls
+from pellucid.compiler.sources import source_nodes
 from pellucid.compiler.story import Story
 from pellucid.compiler.trace import CompileId, Record, read_log, record_of
 
@@ -47,4 +48,5 @@ __all__ = [
     "read_log",
     "record_of",
     "resumed",
+    "source_nodes",
 ]

@@ -11,8 +11,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
-from pellucid.compiler.fx_graph import SourceNode
 from pellucid.compiler.graph_index import GraphIndex
+from pellucid.compiler.sources import Sources
 
 __all__ = ["align"]
 
@@ -21,20 +21,22 @@ _MOST_SOURCES = 1000
 
 def align(
     graph: GraphIndex,
-    sources: Sequence[SourceNode],
+    sources: Sources,
     hints: Mapping[int, Sequence[int]],
     *,
+    moved: bool,
     backward: bool,
     forward: GraphIndex | None = None,
 ) -> list[tuple[int, ...]]:
-    """For each node of the graph the indices of those that it may come from, by its line.
+    """For each node of the graph the indices of those that it may come from.
 
-    ``hints``: nodes of which it is known that they came from one of some. ``forward``: the graph
-    that a backward graph takes its inputs from, under their names there.
+    ``hints``: nodes of which it is known that they came from one of some. ``moved``: the source
+    has, since the graphs were made. ``forward``: the graph that a backward graph takes its inputs
+    from, under their names there.
     """
-    alignment = _Alignment(graph, sources, hints, backward)
+    alignment = _Alignment(graph, sources, moved, hints, backward)
     if backward and forward is not None:
-        before = _Alignment(forward, sources, {}, backward=False)
+        before = _Alignment(forward, sources, moved)
         before.narrow()
         alignment.start_after(before)
     alignment.narrow()
@@ -45,19 +47,21 @@ class _Alignment:
     def __init__(
         self,
         graph: GraphIndex,
-        sources: Sequence[SourceNode],
-        hints: Mapping[int, Sequence[int]],
-        backward: bool,
+        sources: Sources,
+        moved: bool,
+        hints: Mapping[int, Sequence[int]] | None = None,
+        backward: bool = False,
     ) -> None:
         self._graph = graph
         self._reversed = _after_gradients(graph) if backward else [False] * len(graph.names)
-        self._options = _options(graph, sources)
-        for node, hint in hints.items():
+        self._options: list[Sequence[int]] = [()] * graph.first
+        self._options += (sources.candidates(node, moved) for node in graph.nodes)
+        for node, hint in (hints or {}).items():
             if not self._reversed[node]:  # these are named as they are in the backward graph
                 possible = sorted(set(self._options[node]).intersection(hint))
                 self._options[node] = possible or self._options[node]
         self._loose = _loose(graph, self._reversed) if backward else [False] * len(graph.names)
-        last = len(sources)
+        last = len(sources.nodes)
         self._low = [o[0] if o else 0 for o in self._options]
         self._high = [o[-1] if o else last for o in self._options]
 
@@ -130,19 +134,6 @@ class _Alignment:
             low, high = options[start], options[end - 1]
         if low <= high:
             self._low[node], self._high[node] = low, high
-
-
-def _options(graph: GraphIndex, sources: Sequence[SourceNode]) -> list[list[int]]:
-    by_place: dict[tuple[str, int], list[int]] = {}
-    for i, source in enumerate(sources):
-        if source.file is not None and source.line is not None:
-            by_place.setdefault((source.file, source.line), []).append(i)
-    nothing: list[int] = []
-    found: list[list[int]] = [nothing] * graph.first
-    for node in graph.nodes:
-        known = node.file is not None and node.line is not None
-        found.append(by_place.get((node.file or "", node.line or 0), nothing) if known else nothing)
-    return found
 
 
 def _after_gradients(graph: GraphIndex) -> list[bool]:

@@ -15,9 +15,10 @@ from pellucid.compiler.functions import (
     Text,
     common_prefix,
 )
-from pellucid.compiler.fx_graph import SourceNode, parse_graph
+from pellucid.compiler.fx_graph import parse_graph
 from pellucid.compiler.guards import Guard, parse_check, parse_guards
 from pellucid.compiler.provenance import KernelCall, kernel_calls
+from pellucid.compiler.sources import Sources, source_nodes
 from pellucid.compiler.story import Story
 from pellucid.model import ProfileBuilder
 
@@ -129,6 +130,8 @@ class _Attempt:
         self._run = run
         self._function = function
         self._attempt = attempt
+        if not attempt.sources and attempt.captured:
+            attempt.sources = source_nodes(parse_graph(attempt.captured))
         details = dict(attempt.details)
         if attempt.dropped_scopes:
             details["dropped_scopes"] = [scope._asdict() for scope in attempt.dropped_scopes]
@@ -145,8 +148,6 @@ class _Attempt:
         )
 
     def add(self, compiled: Compiled) -> None:
-        if not self._attempt.sources and self._attempt.captured:
-            self._attempt.sources = _sources(self._attempt.captured)
         for text in self._attempt.texts:
             self._text(text, self._entry)
         for graph in self._attempt.graphs.values():
@@ -195,10 +196,7 @@ class _Attempt:
             self._story.lose("guard_left_out", len(guards) - _MOST_GUARDS)
 
     def _graph(self, graph: Graph, compiled: Compiled) -> None:
-        calls = self._calls(graph, graph.post_grad)
-        if self._is_stale(calls):
-            self._story.lose("graph_stale")
-            calls = self._calls(graph, None)
+        calls = self._calls(graph)
         status = str(graph.details.get("fx_graph_cache", {}).get("state", ""))
         entry = self._child("graph", graph.direction, status=status, detail=_plain(graph.details))
         artifacts = [self._text(text, entry) for text in graph.texts]
@@ -218,32 +216,29 @@ class _Attempt:
             )
             for call in calls
         ]
-        unlinked = sum(call.kind != "fallback" and not call.origins for call in calls)
-        if unlinked:
-            self._story.lose("kernel_unlinked", unlinked)
+        self._lose_lines(graph, [s for s in sites if s.call and s.call.kind != "fallback"])
         if graph.origin:
             compiled.add(graph.origin, whole, sites)
 
-    def _calls(self, graph: Graph, post_grad: str | None) -> list[KernelCall]:
+    def _lose_lines(self, graph: Graph, sites: Sequence[CallSite]) -> None:
+        unlinked = sum(not site.call.origins for site in sites if site.call)
+        if unlinked:
+            self._story.lose("kernel_unlinked", unlinked)
+        if all(site.lines for site in sites) or not graph.post_grad:
+            return
+        if Sources(self._attempt.sources).have_moved(parse_graph(graph.post_grad)):
+            self._story.lose("graph_stale")
+
+    def _calls(self, graph: Graph) -> list[KernelCall]:
         forward = self._attempt.graphs.get("forward")
         return kernel_calls(
             graph.code,
-            post_grad,
+            graph.post_grad,
             self._attempt.sources,
             backward=graph.direction == "backward",
             mappings=graph.mappings,
             forward_graph=forward.post_grad if forward and forward is not graph else None,
         )
-
-    def _is_stale(self, calls: Sequence[KernelCall]) -> bool:
-        """Whether the graph says lines that Dynamo, which has just read the source, does not know.
-
-        The compiler's cache does not care where the source stands: what it gives back may be of
-        another folder, or of lines before an edit. Names hold all the same.
-        """
-        known = {(source.file, source.line) for source in self._attempt.sources}
-        said = ((o.file, o.line) for call in calls for o in call.origins)
-        return bool(known) and any(file and (file, line) not in known for file, line in said)
 
     def _kernel(self, name: str, mine: Sequence[KernelCall], graph: int) -> int:
         nodes = list(dict.fromkeys(origin.node for call in mine for origin in call.origins))
@@ -284,12 +279,6 @@ class _Attempt:
             duration_ns=duration_ns,
             detail=detail,
         )
-
-
-def _sources(graph: str) -> list[SourceNode]:
-    """Dynamo's nodes, from a log: without their modules."""
-    nodes = parse_graph(graph).nodes
-    return [SourceNode(node.name, node.file, node.line, node.function) for node in nodes]
 
 
 def _paths(call: KernelCall, paths: Sequence[SourcePath]) -> Iterator[SourcePath]:

@@ -27,9 +27,10 @@ class SourceNode(NamedTuple):
     """A node of the graph that Dynamo captured."""
 
     name: str
-    file: str | None
-    line: int | None
-    function: str | None
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    code: str | None = None
 
 
 class GraphNode(NamedTuple):
@@ -59,6 +60,19 @@ class FxGraph:
         self.inputs: list[str] = []
         self.outputs: list[str] = []
         self.subgraphs: dict[str, FxGraph] = {}
+
+    def operations(self) -> Iterator[GraphNode]:
+        """The nodes that compute; those of a graph within this one before what calls it."""
+        unseen = dict(self.subgraphs)
+        pending = [iter(self.nodes)]
+        while pending:
+            node = next(pending[-1], None)
+            if node is None:
+                pending.pop()
+            elif not node.target.startswith("self."):
+                yield node
+            elif (inner := unseen.pop(node.target.removeprefix("self."), None)) is not None:
+                pending.append(iter(inner.nodes))
 
 
 def parse_graph(text: str) -> FxGraph:

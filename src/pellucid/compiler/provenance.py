@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pellucid.compiler.alignment import align
-from pellucid.compiler.fx_graph import FxGraph, SourceNode, parse_graph
+from pellucid.compiler.fx_graph import FxGraph, GraphNode, SourceNode, parse_graph
 from pellucid.compiler.generated_module import GeneratedModule
 from pellucid.compiler.graph_index import GraphIndex
 from pellucid.compiler.matching import match
 from pellucid.compiler.output_code import OPERATORS, Call, Flow, read_output_code
+from pellucid.compiler.sources import Place, Sources
 
 __all__ = ["KernelCall", "Origin", "kernel_calls"]
 
@@ -60,7 +61,7 @@ def kernel_calls(
     outermost = parse_graph(graph) if graph else FxGraph()
     forward = GraphIndex(parse_graph(forward_graph)) if forward_graph else None
     module, flows = read_output_code(output_code)
-    dynamo = _Dynamo(sources, backward, forward)
+    dynamo = _Dynamo(Sources(sources), outermost, backward, forward)
     found: list[KernelCall] = []
     for flow in flows:
         own = outermost.subgraphs.get(flow.graph) if flow.graph else outermost
@@ -73,17 +74,26 @@ class _Dynamo:
     """Dynamo's nodes, and how a graph relates to them."""
 
     def __init__(
-        self, sources: Sequence[SourceNode], backward: bool, forward: GraphIndex | None
+        self, sources: Sources, graph: FxGraph, backward: bool, forward: GraphIndex | None
     ) -> None:
         self.sources = sources
+        self.moved = sources.have_moved(graph)
         self.backward = backward
         self.forward = forward
-        self._numbers = {source.name: i for i, source in enumerate(sources)}
 
     def named_above(self, call: Call) -> list[int]:
         """The nodes that the comment above a call names, in Dynamo's order."""
-        numbers = (self._numbers.get(name) for name in call.remarks.sources)
-        return sorted(n for n in numbers if n is not None)
+        return self.sources.named(call.remarks.sources)
+
+    def own(self, call: Call) -> list[int]:
+        """Of these, the one that an operator computes, which comes last."""
+        return self.sources.last_named(call.remarks.sources)
+
+    def place(self, node: GraphNode, found: Sequence[int]) -> Place:
+        """Where a node of the graph stands now."""
+        if self.moved:
+            return self.sources.place(found)
+        return Place(node.file, node.line, node.function, node.code)
 
 
 class _Told:
@@ -127,6 +137,7 @@ class _Finder:
             self._graph,
             self._dynamo.sources,
             self._hints(nodes),
+            moved=self._dynamo.moved,
             backward=self._dynamo.backward,
             forward=self._dynamo.forward,
         )
@@ -146,8 +157,10 @@ class _Finder:
     def _is_likely(self, call: Call, number: int) -> bool:
         """Whether the comment above a call names a node of Dynamo's at the graph node's line."""
         node = self._graph.node(number)
-        named = (self._dynamo.sources[i] for i in self._dynamo.named_above(call))
-        return node is not None and any((s.file, s.line) == (node.file, node.line) for s in named)
+        if node is None:
+            return False
+        candidates = self._dynamo.sources.candidates(node, self._dynamo.moved)
+        return not set(candidates).isdisjoint(self._dynamo.named_above(call))
 
     def _hints(self, nodes: list[list[int]]) -> dict[int, list[int]]:
         """From the comments above calls: the nodes of Dynamo's that graph nodes can come from.
@@ -165,7 +178,7 @@ class _Finder:
             elif self._dynamo.backward:
                 hints.update((v, named) for n in numbers for v in self._views_into(n))
             else:
-                hints.update((n, named[-1:]) for n in numbers)
+                hints.update((n, self._dynamo.own(call)) for n in numbers)
         return hints
 
     def _views_into(self, number: int) -> Iterator[int]:
@@ -179,14 +192,13 @@ class _Finder:
     ) -> Iterator[Origin]:
         for number in numbers:
             if (node := self._graph.node(number)) is not None:
-                place = (node.file, node.line, node.function, node.code)
+                place = self._dynamo.place(node, aligned[number])
                 yield Origin(node.name, *place, aligned[number])
 
     def _commented(self, call: Call) -> Iterator[Origin]:
-        """Without a graph: what the comment says, for an operator only its own, the last one."""
+        """Without a graph: what the comment says, for an operator only its own."""
         if self._graph.nodes or self._dynamo.backward:
             return
-        named = self._dynamo.named_above(call)
-        for i in named[-1:] if call.kind in OPERATORS else named:
-            source = self._dynamo.sources[i]
-            yield Origin("", source.file, source.line, source.function, None, (i,))
+        dynamo = self._dynamo
+        for i in dynamo.own(call) if call.kind in OPERATORS else dynamo.named_above(call):
+            yield Origin("", *self._dynamo.sources.place([i]), (i,))

@@ -61,13 +61,17 @@ PROGRAM = """
 
 
 class Runs(NamedTuple):
-    """The program run without us and with us, with a cold and then a warm compiler's cache."""
+    """The program run without us and with us, with a cold and then a warm compiler's cache.
+
+    ``moved`` is of another folder and has lines more, with the same warm cache.
+    """
 
     file: str
     plain: list[str]
     recorded: list[str]
     cold: Profile
     warm: Profile
+    moved: Profile
 
 
 def environment(cache: Path) -> dict[str, str]:
@@ -84,10 +88,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
         ended, profile = run(folder, str(program), env=environment(folder / "ours"))
         recorded.append(ended)
         profiles.append(profile)
-    assert [ended.status for ended in [*plain, *recorded]] == [0] * 4
-    cold, warm = profiles
+    elsewhere = tmp_path_factory.mktemp("moved")
+    script(elsewhere, "\n\n" + PROGRAM.replace("    class Net", "\n\n    class Net"))
+    moved, moved_profile = run(elsewhere, "x.py", env=environment(folder / "ours"))
+    assert [ended.status for ended in [*plain, *recorded, moved]] == [0] * 5
     outputs = [[ended.stdout for ended in ends] for ends in (plain, recorded)]
-    yield Runs(str(program), outputs[0], outputs[1], cold, warm)
+    yield Runs(str(program), *outputs, *profiles, moved_profile)
 
 
 @pytest.fixture(params=["cold", "warm"])
@@ -275,6 +281,27 @@ def test_cold_and_warm_are_the_same(runs: Runs) -> None:
     assert warm is not None
     assert set(cold.caches["fx_graph_cache"]) == {"miss"}
     assert set(warm.caches["fx_graph_cache"]) == {"hit"}
+
+
+def test_a_cached_graph_is_led_to_where_its_source_is_now(runs: Runs) -> None:
+    def marks(profile: Profile) -> object:
+        """Each kernel with the ends of its lines, which are comments."""
+        return {
+            (node.frame.name, node.frame.attrs["graph"], *sorted(ends(node)), *modules(node))
+            for node in profile.nodes(kind="kernel")
+        }
+
+    def ends(node: Node) -> Iterator[str]:
+        for link in node.profile.links:
+            if link.node == node.id and link.file and link.source_line:
+                text = Path(link.file).read_text().splitlines()
+                yield text[link.source_line - 1].rpartition("# ")[2]
+
+    summary = compile_summary(runs.moved)
+    assert summary is not None
+    assert set(summary.caches["fx_graph_cache"]) == {"hit"}
+    assert marks(runs.moved) == marks(runs.warm)
+    assert {loss.kind for loss in runs.moved.losses} == {"scope_dropped"}
 
 
 def test_only_what_was_left_out_is_lost(profile: Profile) -> None:

@@ -163,6 +163,43 @@ def test_a_region_inside_compiled_code_changes_nothing(tmp_path: Path) -> None:
     assert result(tmp_path, body).splitlines() == ["['first', 'second']", "['around'] []"]
 
 
+def test_graphs_within_graphs_have_lines_and_modules(tmp_path: Path) -> None:
+    body = """
+        from torch import nn
+        from torch.utils.checkpoint import checkpoint
+
+        class Layer(nn.Module):
+            def forward(self, x):
+                return (x @ x).cos()
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = Layer()
+
+            def forward(self, x):
+                x = checkpoint(self.layer, x, use_reentrant=False)
+                return torch.cond(x.sum() > 0, lambda x: x.sin() @ x, lambda x: x.tan() @ x, (x,))
+
+        net = torch.compile(Net())
+        with pellucid.profile() as prof:
+            net(torch.ones(3, 3))
+        lines = open("x.py").read().splitlines()
+        for node in prof.profile.nodes(kind="kernel"):
+            found = {link.source_line for link in prof.profile.links if link.node == node.id}
+            code = sorted({lines[line - 1].split()[1] for line in found - {None}})
+            print(node.frame.name, code, [f.name for f in node.path if f.kind == "module"])
+        print(prof.profile.losses)
+    """
+    assert result(tmp_path, body).splitlines() == [
+        "extern_kernels.mm ['(x'] ['Net', 'layer']",
+        "cpp_fused_cos_gt_sum_0 ['(x', 'torch.cond(x.sum()'] ['Net']",
+        "cpp_fused_cos_gt_tan_2 ['torch.cond(x.sum()'] ['Net']",
+        "extern_kernels.mm ['torch.cond(x.sum()'] ['Net']",
+        "[]",
+    ]
+
+
 def test_kernels_called_from_cpp_are_a_loss(tmp_path: Path) -> None:
     body = """
         import torch._inductor.config

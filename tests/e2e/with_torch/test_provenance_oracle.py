@@ -6,13 +6,21 @@ import json
 import os
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pellucid.compiler import FxGraph, GraphNode, KernelCall, SourceNode, kernel_calls, parse_graph
+from pellucid.compiler import (
+    FxGraph,
+    GraphNode,
+    KernelCall,
+    SourceNode,
+    kernel_calls,
+    parse_graph,
+    source_nodes,
+)
 from with_torch.recordings import python
 
 PROGRAM = Path(__file__).with_name("compiled_programs.py")
@@ -20,6 +28,7 @@ PROGRAMS = (
     "mlp",
     "transformer",
     "dynamic",
+    "checkpointed",
     "cnn",
     "cnn_inference",
     "transformer_inference",
@@ -97,8 +106,7 @@ def read(program: str, records: list[tuple[str, str]]) -> Iterator[Module]:
             forward, by_sequence = None, {}
         if name != "mappings":
             continue
-        nodes = parse_graph(latest["dynamo_output_graph"]).nodes
-        sources = [SourceNode(n.name, n.file, n.line, n.function) for n in nodes]
+        sources = source_nodes(parse_graph(latest["dynamo_output_graph"]))
         names = {source.name for source in sources}
         came_from = {k: tuple(v) for k, v in json.loads(latest["true_sources"]).items()}
         for source, sequence, is_backward in came_from.values():
@@ -186,6 +194,25 @@ def test_dynamo_nodes_are_among_those_named(program: str, modules: dict[str, lis
             if true and origin.sources:
                 assert true.intersection(origin.sources), origin
             assert all(module.sources[i].line == origin.line for i in origin.sources)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_source_that_has_moved_is_found_again(
+    program: str, modules: dict[str, list[Module]]
+) -> None:
+    """As after an edit above the code: a line that is known must be the right one."""
+    for module in modules[program]:
+        moved = [source._replace(line=(source.line or 0) + 7) for source in module.sources]
+        calls = zip(module.calls(), replace(module, sources=moved).calls(), strict=True)
+        lines = [
+            (before.line, after.line)
+            for call, again in calls
+            for before, after in zip(call.origins, again.origins, strict=True)
+            if before.line is not None
+        ]
+        found = [(before + 7, after) for before, after in lines if after is not None]
+        assert all(expected == after for expected, after in found)
+        assert len(found) >= 0.9 * len(lines)
 
 
 def test_layers_are_told_apart(modules: dict[str, list[Module]]) -> None:

@@ -92,8 +92,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     script(elsewhere, "\n\n" + PROGRAM.replace("    class Net", "\n\n    class Net"))
     moved, moved_profile = run(elsewhere, "x.py", env=environment(folder / "ours"))
     assert [ended.status for ended in [*plain, *recorded, moved]] == [0] * 5
+    cold, warm = profiles
     outputs = [[ended.stdout for ended in ends] for ends in (plain, recorded)]
-    yield Runs(str(program), *outputs, *profiles, moved_profile)
+    yield Runs(str(program), outputs[0], outputs[1], cold, warm, moved_profile)
 
 
 @pytest.fixture(params=["cold", "warm"])

@@ -113,7 +113,7 @@ nb::tuple stat_columns(const Recording& recording, const Stat& (Times::*stat)() 
                        }),
       column<uint64_t>(
           nodes, [&](const Node& n) { return uint64_t((n.times.*stat)().max * scale + 0.5); }),
-      column<double>(nodes, [&](const Node& n) { return (n.times.*stat)().m2 * scale * scale; }));
+      column<double>(nodes, [&](const Node& n) { return (n.times.*stat)().m2() * scale * scale; }));
 }
 
 nb::object text(const std::string& utf8) {

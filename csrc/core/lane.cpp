@@ -204,9 +204,8 @@ NodeId Lane::child(NodeId parent, FrameId frame) {
 
 FrameId Lane::frame_of(FrameKind kind, const char* name) {
   CachedName& cached = names_[(uintptr_t(name) >> 3 ^ uintptr_t(name) >> 12) % names_.size()];
-  if (cached.pointer == name && cached.kind == kind &&
-      std::strcmp(cached.entry->first.c_str(), name) == 0) {
-    return cached.entry->second;
+  if (cached.pointer == name && cached.kind == kind && std::strcmp(cached.name, name) == 0) {
+    return cached.frame;
   }
   Names& names = known_names_[size_t(kind)];
   auto known = names.find(std::string_view(name));
@@ -217,7 +216,7 @@ FrameId Lane::frame_of(FrameKind kind, const char* name) {
     }
     known = names.emplace(name, symbols_->frame(kind, name)).first;
   }
-  cached = {name, kind, &*known};
+  cached = {name, known->first.c_str(), kind, known->second};
   return known->second;
 }
 

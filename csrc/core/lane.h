@@ -117,8 +117,9 @@ class Lane {
   // an address used before, so what a pointer says is always compared.
   struct CachedName {
     const char* pointer = nullptr;
+    const char* name = nullptr;  // a copy
     FrameKind kind{};
-    const Names::value_type* entry = nullptr;
+    FrameId frame = 0;
   };
   struct CachedLine {
     PyCodeObject* code = nullptr;

@@ -1,4 +1,5 @@
-// A distribution in constant space (Welford's method; Chan's for merging).
+// A distribution in constant space. Sums are whole numbers, so that nothing is rounded and nothing
+// divided while recording.
 #pragma once
 
 #include <algorithm>
@@ -11,29 +12,40 @@ struct Stat {
   uint64_t sum = 0;
   uint64_t min = UINT64_MAX;
   uint64_t max = 0;
-  double mean = 0;
-  double m2 = 0;
+  uint64_t squares_low = 0;  // of the sum of squares, in two halves: 128 bits want to be aligned
+  uint64_t squares_high = 0;
 
   void add(uint64_t value) {
     ++count;
     sum += value;
     if (value < min) min = value;
     if (value > max) max = value;
-    double delta = double(value) - mean;
-    mean += delta / double(count);
-    m2 += delta * (double(value) - mean);
+    add_squares(Wide(value) * value);
   }
 
   void merge(const Stat& other) {
-    if (!other.count) return;
-    double delta = other.mean - mean;
-    double total = double(count + other.count);
-    m2 += other.m2 + delta * delta * double(count) * double(other.count) / total;
-    mean += delta * double(other.count) / total;
     count += other.count;
     sum += other.sum;
     min = std::min(min, other.min);
     max = std::max(max, other.max);
+    add_squares(other.squares());
+  }
+
+  // The sum of squared differences from the mean.
+  double m2() const {
+    if (!count) return 0;
+    Wide square = Wide(sum) * sum;
+    return double(squares() - square / count) - double(square % count) / double(count);
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+
+  Wide squares() const { return Wide(squares_high) << 64 | squares_low; }
+  void add_squares(Wide more) {
+    Wide total = squares() + more;
+    squares_low = uint64_t(total);
+    squares_high = uint64_t(total >> 64);
   }
 };
 

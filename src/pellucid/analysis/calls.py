@@ -6,7 +6,7 @@ from array import array
 
 from pellucid.model import FrameKind, Profile
 
-__all__ = ["module_calls", "operator_calls"]
+__all__ = ["module_calls", "node_calls", "operator_calls"]
 
 _TRANSPARENT = (FrameKind.PYTHON, FrameKind.REGION)
 _COUNTED = (FrameKind.OPERATOR, FrameKind.KERNEL)
@@ -17,6 +17,11 @@ def operator_calls(profile: Profile) -> array[int]:
     if "duration" not in profile.metrics:
         return array("q", [0]) * len(profile)
     return profile.counts("duration")
+
+
+def node_calls(profile: Profile) -> array[int]:
+    """Calls of every node: counted, or estimated for modules; 0 where nothing is known."""
+    return array("q", map(max, operator_calls(profile), module_calls(profile)))
 
 
 def module_calls(profile: Profile) -> array[int]:

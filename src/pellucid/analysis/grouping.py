@@ -10,7 +10,7 @@ from pellucid.analysis.internal import is_internal
 from pellucid.analysis.logical import LogicalTree
 from pellucid.model import Frame, FrameKind, Profile
 
-__all__ = ["Groups", "Key", "group"]
+__all__ = ["Groups", "Key", "group", "kernel_graph", "text_attr"]
 
 
 class Key(NamedTuple):
@@ -55,13 +55,13 @@ def _frame_key(frame: Frame, by: str, fold: bool) -> Key | None:
     if by == "kernel":
         if kind not in (FrameKind.KERNEL, FrameKind.DEVICE):
             return None
-        return Key(frame.name, graph=_graph(frame))
+        return Key(frame.name, graph=kernel_graph(frame))
     return Key(frame.name) if kind == by else None
 
 
-def _graph(frame: Frame) -> str | None:
+def kernel_graph(frame: Frame) -> str | None:
     """The graph that a kernel was generated for: the next graph's may have the same name."""
-    parts = [_attr(frame, name) for name in ("function", "compile_id", "graph")]
+    parts = [text_attr(frame, name) for name in ("function", "compile_id", "graph")]
     if parts[1] is None:
         return None
     return f"{parts[0] or ''} [{parts[1]}] {parts[2] or ''}".strip()
@@ -82,7 +82,7 @@ def _by_module(profile: Profile, logical: LogicalTree) -> Groups:
     The root is what the frame says it is, else the outermost module around it.
     """
     described = [
-        (frame, _attr(frame, "root"), _attr(frame, "class"))
+        (frame, text_attr(frame, "root"), text_attr(frame, "class"))
         if frame.kind is FrameKind.MODULE
         else None
         for frame in profile.frames
@@ -102,6 +102,7 @@ def _by_module(profile: Profile, logical: LogicalTree) -> Groups:
     return Groups(list(ids), of_node)
 
 
-def _attr(frame: Frame, name: str) -> str | None:
+def text_attr(frame: Frame, name: str) -> str | None:
+    """An attribute of a frame that is a text; None without one."""
     value = frame.attrs.get(name)
     return value if isinstance(value, str) else None

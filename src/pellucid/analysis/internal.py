@@ -4,7 +4,7 @@ import re
 
 from pellucid.model import Frame, FrameKind
 
-__all__ = ["is_internal"]
+__all__ = ["is_internal", "is_internal_file"]
 
 _INTERNAL_FILE = re.compile(
     r"""
@@ -28,4 +28,9 @@ def is_internal(frame: Frame) -> bool:
     """
     if frame.kind is not FrameKind.PYTHON or frame.file is None:
         return False
-    return _GENERATED in frame.attrs_json or _INTERNAL_FILE.search(frame.file) is not None
+    return _GENERATED in frame.attrs_json or is_internal_file(frame.file)
+
+
+def is_internal_file(path: str) -> bool:
+    """Whether a file belongs to torch, to the standard library or to pellucid."""
+    return _INTERNAL_FILE.search(path) is not None

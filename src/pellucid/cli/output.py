@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pellucid.model import Profile
+from pellucid.model.text import visible as safe
 
 __all__ = [
     "GAP",
@@ -37,20 +38,6 @@ _FACTORS = {
     "ns": (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0)),
     "B": (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0)),
 }
-
-
-def safe(text: str) -> str:
-    """The text with everything invisible (control, bidi, surrogates) as backslash escapes.
-
-    Names come from the profiled program: they must not steer the terminal.
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else _escaped(char) for char in text)
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def tail(text: str, width: int) -> str:

@@ -7,7 +7,7 @@ backslash that would otherwise look like the start of one of these. Everything e
 
 import re
 
-__all__ = ["escape", "unescape"]
+__all__ = ["escape", "unescape", "visible"]
 
 _CODES = "d[89a-f][0-9a-f]{2}|0000|005c"
 _SPECIAL = re.compile(f"[\ud800-\udfff\0]|\\\\(?=u(?:{_CODES}))")
@@ -26,3 +26,17 @@ def unescape(text: str) -> str:
     if "\\u" not in text:
         return text
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+def visible(text: str) -> str:
+    """The text with everything invisible (control, bidi, surrogates) as backslash escapes.
+
+    Names come from the profiled program: they must not steer a terminal or a title.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _code(char) for char in text)
+
+
+def _code(char: str) -> str:
+    return char.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pellucid.cli import doctor, info, run, top, tree
+from pellucid.cli import doctor, info, report, run, top, tree, view
 from pellucid.cli.output import emit, safe
 from pellucid.errors import PellucidError
 
@@ -21,6 +21,8 @@ app = typer.Typer(
 )
 
 app.command("run", cls=run.RunCommand)(run.run)
+app.command("report")(report.report)
+app.command("view")(view.view)
 app.command("info")(info.info)
 app.command("top")(top.top)
 app.command("tree")(tree.tree)

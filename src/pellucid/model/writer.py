@@ -5,7 +5,6 @@ This may run while the interpreter exits or before ``os._exit``: no threads, no 
 
 import os
 import sqlite3
-import stat
 from collections.abc import Iterable
 from dataclasses import astuple
 from heapq import merge
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pellucid.errors import FileError
+from pellucid.model.files import replacing
 from pellucid.model.frame import Frame
 from pellucid.model.profile import Profile
 from pellucid.model.records import CompileEntry
@@ -38,36 +38,14 @@ def save(profile: Profile, path: str | os.PathLike[str]) -> None:
     """
     target = Path(os.path.realpath(path))
     try:
-        temporary = _create_beside(target)
-        try:
+        with replacing(target) as temporary:
             _write(profile, temporary)
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
     except (OSError, sqlite3.Error, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise FileError(
             f"cannot write {target}: {reason}. What was there before is unchanged; "
             "make room, or choose another place with -o."
         ) from error
-
-
-def _create_beside(target: Path) -> Path:
-    """An empty file in the target's folder, with the permissions that the target will have."""
-    mode = None
-    if target.exists():
-        mode = target.stat().st_mode
-        if not stat.S_ISREG(mode):
-            raise OSError(0, "it is no regular file")
-    temporary = target.with_name(f".pellucid-{os.urandom(8).hex()}.tmp")
-    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        if mode is not None:
-            os.fchmod(handle, stat.S_IMODE(mode))
-    finally:
-        os.close(handle)
-    return temporary
 
 
 def _write(profile: Profile, path: Path) -> None:
@@ -88,15 +66,6 @@ def _write(profile: Profile, path: Path) -> None:
         connection.execute("COMMIT")
     finally:
         connection.close()
-    _sync(path)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _tables(profile: Profile) -> list[tuple[str, Iterable[Row]]]:

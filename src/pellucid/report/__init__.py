@@ -4,7 +4,16 @@ Pure, and standard library only.
 """
 
 from pellucid.report.blocks import Blocks
-from pellucid.report.page import GENERATOR, pack, page, served_page, viewer
+from pellucid.report.page import GENERATOR, pack, policy, served_page, static_page, viewer
 from pellucid.report.texts import SOURCES
 
-__all__ = ["GENERATOR", "SOURCES", "Blocks", "pack", "page", "served_page", "viewer"]
+__all__ = [
+    "GENERATOR",
+    "SOURCES",
+    "Blocks",
+    "pack",
+    "policy",
+    "served_page",
+    "static_page",
+    "viewer",
+]

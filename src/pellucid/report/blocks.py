@@ -63,6 +63,11 @@ class Blocks(Mapping[str, bytes]):
     def __len__(self) -> int:
         return len(self._makers)
 
+    @property
+    def merged(self) -> int:
+        """How many nodes were merged because there were too many."""
+        return self._nodes.pruned
+
     @cached_property
     def _nodes(self) -> Nodes:
         nodes = nodes_of(self._profile)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -13,12 +13,13 @@ from importlib.resources import files
 from pellucid.errors import PellucidError
 from pellucid.model.text import visible
 
-__all__ = ["GENERATOR", "pack", "page", "policy", "served_page", "viewer"]
+__all__ = ["GENERATOR", "pack", "policy", "served_page", "static_page", "viewer"]
 
 GENERATOR = '<meta name="generator" content="pellucid">'
 """By which a page of ours is recognised, in its first bytes."""
 
 _HEAD, _BLOCKS = "<!--pellucid:head-->", "<!--pellucid:blocks-->"
+_SERVED = '<meta name="pellucid-blocks" content="blocks/">'
 _SCRIPT = re.compile(r'<script type="module">(.*?)</script>', re.DOTALL)
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
@@ -39,26 +40,26 @@ def pack(block: bytes, level: int = 6) -> bytes:
     return gzip.compress(block, level, mtime=0)
 
 
-def page(viewer: str, title: str, blocks: Mapping[str, bytes]) -> bytes:
+def static_page(viewer: str, title: str, blocks: Mapping[str, bytes]) -> bytes:
     """One HTML file that needs nothing else; ``blocks`` are not yet packed."""
     elements = (_element(name, pack(block)) for name, block in blocks.items())
-    before, after = _split(viewer, title, connect="'none'")
+    before, after = _split(viewer, title)
     return b"".join((before, *elements, after))
 
 
 def served_page(viewer: str, title: str) -> bytes:
     """The page that fetches its blocks from beside it."""
-    extra = '<meta name="pellucid-blocks" content="blocks/">'
-    return b"".join(_split(viewer, title, connect="'self'", extra=extra))
+    return b"".join(_split(viewer, title, served=True))
 
 
-def policy(viewer: str, connect: str) -> str:
+def policy(viewer: str, *, served: bool = False) -> str:
     """The Content-Security-Policy under which the viewer runs and nothing else does."""
+    connect = "'self'" if served else "'none'"
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {_hashes(_SCRIPT, viewer)}",
-            f"style-src {_hashes(_STYLE, viewer)}",
+            f"script-src {_hashes(_SCRIPT.findall(viewer))}",
+            f"style-src {_hashes(_STYLE.findall(_SCRIPT.sub('', viewer)))}",
             "worker-src blob:",
             "img-src data: blob:",
             f"connect-src {connect}",
@@ -68,12 +69,12 @@ def policy(viewer: str, connect: str) -> str:
     )
 
 
-def _split(viewer: str, title: str, connect: str, extra: str = "") -> tuple[bytes, bytes]:
+def _split(viewer: str, title: str, *, served: bool = False) -> tuple[bytes, bytes]:
     """The page before and after its blocks."""
+    allowed = policy(viewer, served=served)
     head = (
-        f'{GENERATOR}<meta http-equiv="Content-Security-Policy" '
-        f'content="{policy(viewer, connect)}">'
-        f"<title>{escape(visible(title))} · pellucid</title>{extra}"
+        f'{GENERATOR}<meta http-equiv="Content-Security-Policy" content="{allowed}">'
+        f"<title>{escape(visible(title))} · pellucid</title>{_SERVED if served else ''}"
     )
     # The script may hold these marks, too: the first is ours in the head, the last in the body.
     start, _, rest = viewer.partition(_HEAD)
@@ -86,6 +87,6 @@ def _element(name: str, packed: bytes) -> bytes:
     return b"".join((start, b64encode(packed), b"</script>\n"))
 
 
-def _hashes(inline: re.Pattern[str], viewer: str) -> str:
-    digests = (sha256(text.encode()).digest() for text in inline.findall(viewer))
+def _hashes(texts: Iterable[str]) -> str:
+    digests = (sha256(text.encode()).digest() for text in texts)
     return " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests) or "'none'"

@@ -1,6 +1,7 @@
 """``pellucid run``: record a whole program."""
 
 import importlib
+import json
 import os
 import sys
 from collections.abc import Collection, Sequence
@@ -10,14 +11,23 @@ from typing import Annotated, Any, Literal, NoReturn
 import typer
 from typer.core import TyperCommand
 
+from pellucid.cli.report import check_report
 from pellucid.errors import PellucidError, SessionError, UnsupportedPython, UsageError
 from pellucid.launch.claim import claim
 from pellucid.launch.launcher import Request, arguments
+from pellucid.report import viewer
 
 __all__ = ["RunCommand", "interpreter_flags", "output_name", "run"]
 
 _SQLITE_HEADER_SIZE = 100
 _APPLICATION_ID = slice(68, 72)
+# In a process of its own, as this one finds us and out of the program's reach.
+_CALL_CLI = """
+import json, sys
+sys.path[:] = json.loads(sys.argv.pop(1))
+from pellucid.cli import main
+main()
+"""
 
 
 class RunCommand(TyperCommand):
@@ -56,6 +66,10 @@ def run(
             help="The file to write, instead of one named after the program.",
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="OUT.html", help="Write the HTML report, too."),
+    ] = None,
     modules: Annotated[
         bool, typer.Option("--modules/--no-modules", help="Show nn.Modules in the tree.")
     ] = True,
@@ -68,11 +82,16 @@ def run(
     path = _ranked(Path(output if output is not None else output_name(kind, target)))
     _check_core()
     _check_output(path)
+    page = None if report is None else _ranked(report)
+    if page is not None:
+        _check_page(page, path)
     request = Request(
         kind=kind,
         output=os.path.abspath(path),  # noqa: PTH100, Path.absolute keeps the dots
         shown=str(path),
         claim=_claim(path),
+        report="" if page is None else str(page),
+        make_report=() if page is None else _make_report(path, page),
         quiet=quiet,
         modules=modules,
     )
@@ -166,6 +185,20 @@ def _check_output(path: Path) -> None:
         raise UsageError(f"cannot write {path}: the folder {folder} is not writable")
     if path.exists() and not _may_replace(path):
         raise UsageError(f"{path} is no pellucid profile and is not overwritten")
+
+
+def _check_page(page: Path, profile: Path) -> None:
+    """Refuse a report that could not be made."""
+    viewer()
+    check_report(page)
+    if os.path.realpath(page) == os.path.realpath(profile):
+        raise UsageError(f"{page} cannot be both the profile and the report")
+
+
+def _make_report(profile: Path, page: Path) -> list[str]:
+    """The command that makes the report, wherever the program will have gone by then."""
+    files = [os.path.abspath(profile), "-o", os.path.abspath(page)]  # noqa: PTH100
+    return [sys.executable, "-I", "-c", _CALL_CLI, json.dumps(sys.path), "report", *files]
 
 
 def _may_replace(path: Path) -> bool:

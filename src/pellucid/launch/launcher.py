@@ -11,13 +11,14 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from pellucid.capture import exits
 from pellucid.capture.exits import WaysOut
+from pellucid.launch.follow_up import FollowUp
 from pellucid.launch.program import Command, load
 from pellucid.launch.tracebacks import hide_frames
 
@@ -33,13 +34,16 @@ class Request(NamedTuple):
     """What ``pellucid run`` asks of the launcher.
 
     ``output`` is absolute, since the program may change its working folder; ``shown`` is the same
-    file as the user would name it. ``claim`` is a descriptor to keep open.
+    file as the user would name it. ``claim`` is a descriptor to keep open. ``report`` is the page
+    to make of the file as the user would name it, ``make_report`` the command that does.
     """
 
     kind: Literal["script", "module", "code"]
     output: str
     shown: str
     claim: int | None = None
+    report: str = ""
+    make_report: Sequence[str] = ()
     quiet: bool = False
     modules: bool = True
 
@@ -107,6 +111,8 @@ class Recording:
         self._ways_out = ways_out
         self._output = request.output
         self._shown = request.shown
+        self._report = request.report
+        self._make_report = FollowUp(request.make_report)
         self._quiet = request.quiet
         self._pid = os.getpid()
         self._lock = threading.RLock()
@@ -114,19 +120,30 @@ class Recording:
 
     def at_exit(self) -> None:
         """Finish at the normal end, unless this is a forked child that ends normally."""
-        if os.getpid() == self._pid:
-            self.finish(self.ended)
+        if os.getpid() != self._pid or not self.finish(self.ended) or not self._report:
+            return
+        if not self._make_report.run():
+            _say(f"{self._report} was not written")
+        elif not self._quiet:
+            _say(f"wrote {self._report}")
 
-    def finish(self, ended: str) -> None:
-        """Stop and save, once; who comes second waits until it is done."""
+    def leave(self, ended: str) -> None:
+        """Finish on a way out that leaves no time for more than the file."""
+        if self.finish(ended) and self._report:
+            _say(f"no report, since the run ended with {ended}: pellucid report makes it")
+
+    def finish(self, ended: str) -> bool:
+        """Stop and save, once; who comes second waits until it is done. True: this did it."""
         with self._lock:
             if self._finished:
-                return
+                return False
             self._finished = True
             try:
                 self._stop_and_save(ended)
             except BaseException as error:
                 _say(f"{self._shown} could not be written: {str(error) or type(error).__name__}")
+                return False
+            return True
 
     def _stop_and_save(self, ended: str) -> None:
         self._ways_out.uninstall()
@@ -150,7 +167,7 @@ def _record(request: Request) -> Recording | None:
         recording = Recording(session, ways_out, request)
         # Before anything that the program registers, so it runs after all of that.
         atexit.register(recording.at_exit)
-        ways_out.install(recording.finish)
+        ways_out.install(recording.leave)
     except Exception as error:
         _say(f"not recording: {error}")
         return None
